@@ -1,0 +1,7 @@
+//! Keyaki: typed buckets over one sorted cell store.
+
+pub mod cell;
+mod error;
+pub mod testing;
+
+pub use error::{Error, Kind, Result};

@@ -1,0 +1,3 @@
+//! What tests of every layer share.
+
+pub mod clock;
