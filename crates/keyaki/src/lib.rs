@@ -2,6 +2,8 @@
 
 pub mod cell;
 mod error;
+pub mod engine;
+pub mod settings;
 pub mod testing;
 
 pub use error::{Error, Kind, Result};

@@ -1,0 +1,70 @@
+//! Backup of a running store, and restore.
+//!
+//! A backup is a store directory of its own, made of hard links where the file system allows it:
+//! it opens as it is. A restore copies every byte, so that backup and store share nothing.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rocksdb::DB;
+use rocksdb::checkpoint::Checkpoint;
+
+use super::directory::{Directory, failed, sync_directory};
+use crate::error::{Error, Result};
+
+/// Copies the running store to `to`, which must not be there yet.
+pub fn backup(db: &DB, directory: &Directory, to: &Path) -> Result<()> {
+    refuse_existing(to)?;
+    fs::create_dir_all(to).map_err(|e| failed("create directory", to, e))?;
+    let checkpoint = Checkpoint::new(db).and_then(|c| c.create_checkpoint(to.join("db")));
+    checkpoint
+        .map_err(|e| Error::unavailable("backup failed").with("to", to.display()).because(e))?;
+    // The list of spaces comes after the cells: it may know more spaces than they use, never
+    // fewer.
+    directory.copy_lists(to)
+}
+
+/// Copies a backup to `to`, which must not be there yet.
+///
+/// # Errors
+/// `NotFound` if `from` is no store, `Conflict` if `to` exists, `Unavailable` if it can't be
+/// copied; then nothing is at `to`.
+pub fn restore(from: &Path, to: &Path) -> Result<()> {
+    let source = Directory::open(from)?;
+    refuse_existing(to)?;
+    let partial = to.with_extension("partial");
+    let copy = || -> io::Result<()> {
+        if partial.exists() {
+            fs::remove_dir_all(&partial)?;
+        }
+        fs::create_dir_all(&partial)?;
+        copy_folder(&source.db(), &partial.join("db"))
+    };
+    copy().map_err(|e| failed("copy", &partial, e))?;
+    source.copy_lists(&partial)?;
+    let place = || -> io::Result<()> {
+        fs::rename(&partial, to)?;
+        to.parent().filter(|dir| !dir.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
+    };
+    place().map_err(|e| failed("rename", to, e))
+}
+
+fn refuse_existing(to: &Path) -> Result<()> {
+    match to.exists() {
+        true => Err(Error::conflict("destination exists already").with("to", to.display())),
+        false => Ok(()),
+    }
+}
+
+/// RocksDB keeps no folders inside its own.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        fs::copy(entry.path(), &copy)?;
+        fs::File::open(&copy)?.sync_all()?;
+    }
+    sync_directory(to)
+}

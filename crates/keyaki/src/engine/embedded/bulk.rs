@@ -1,0 +1,76 @@
+//! Bulk commits: sorted files of puts and merge operands, ingested as one.
+//!
+//! The caller's thread writes the files; the writer's thread decides the commit and takes them
+//! in. There is one file per space the commit touches, so that each covers a narrow range and
+//! sinks to the level where it overlaps nothing; RocksDB takes all files of one call in, or
+//! none (`docs/decisions/0002-bulk-files.md`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
+
+use super::fault::WriteFault;
+use crate::engine::commit::{Sealed, StoredWrite, space_of};
+use crate::error::{Error, Result};
+
+/// Files that hold one commit's cells. Dropping them removes what was not taken in.
+pub struct BulkFiles {
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for BulkFiles {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // Gone if it was ingested; else the next open clears the folder.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Writes a commit's cells to files in `dir`, synced.
+///
+/// # Errors
+/// `Unavailable` if they can't be written.
+pub fn write_files(options: &Options, dir: &Path, commit: &Sealed) -> Result<BulkFiles> {
+    let mut files = BulkFiles { paths: Vec::new() };
+    let mut writes = commit.writes().peekable();
+    while let Some((first, _)) = writes.peek() {
+        let space = space_of(first);
+        let path = dir.join(format!("{}-{}.sst", commit.tid(), space.0));
+        files.paths.push(path.clone());
+        let in_space = std::iter::from_fn(|| writes.next_if(|(key, _)| space_of(key) == space));
+        write_file(options, &path, in_space).map_err(|e| {
+            let (WriteFault::Full(e) | WriteFault::Fatal(e)) = WriteFault::from(e);
+            Error::unavailable("bulk file can't be written").with("file", path.display()).because(e)
+        })?;
+    }
+    Ok(files)
+}
+
+fn write_file<'a>(
+    options: &Options,
+    path: &Path,
+    writes: impl Iterator<Item = (&'a [u8], StoredWrite<'a>)>,
+) -> Result<(), rocksdb::Error> {
+    let mut writer = SstFileWriter::create(options);
+    writer.open(path)?;
+    for (key, write) in writes {
+        match write {
+            StoredWrite::Put(value) => writer.put(key, value)?,
+            StoredWrite::Delete => writer.delete(key)?,
+            StoredWrite::Merge(operand) => writer.merge(key, operand)?,
+        }
+    }
+    writer.finish()
+}
+
+/// Takes all files in, or none.
+pub fn ingest(db: &DB, files: &BulkFiles) -> Result<(), rocksdb::Error> {
+    if files.paths.is_empty() {
+        return Ok(());
+    }
+    let mut options = IngestExternalFileOptions::default();
+    options.set_move_files(true);
+    db.ingest_external_file_opts(&options, files.paths.iter().collect())
+}

@@ -1,0 +1,202 @@
+//! A look at a store that changes nothing: opens it for reading only, walks every cell of every
+//! space through all checksums, and tells what is wrong.
+//!
+//! It goes on behind damage where it can, so that one bad block doesn't hide the next. What the
+//! cells mean is for the layers above, which look at each cell through a visitor.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rocksdb::{DB, ReadOptions};
+
+use super::directory::Directory;
+use super::fault::{open_failed, reading};
+use super::log::LogSummary;
+use super::{options, recovery};
+use crate::cell::{HybridClock, SystemWallClock, key, visibility};
+use crate::engine::commit::space_of;
+use crate::engine::fold;
+use crate::engine::rules::Rules;
+use crate::engine::scan::CellRef;
+use crate::engine::space::{Space, SpaceId, SpaceRecord, Spaces};
+use crate::error::{Error, Result};
+use crate::settings::EmbeddedSettings;
+
+/// The engine's own space.
+const OWN: SpaceId = SpaceId(0);
+
+/// A store opened for looking.
+pub struct Inspection {
+    db: DB,
+    spaces: Arc<Spaces>,
+    directory: Directory,
+    log: LogSummary,
+}
+
+/// What a walk saw.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Every space, with what is in it.
+    pub spaces: Vec<SpaceReport>,
+    /// Log files.
+    pub log_files: usize,
+    /// Whole records in the log.
+    pub log_records: u64,
+    /// Bytes at the log's end that never became a commit; harmless.
+    pub log_torn_bytes: u64,
+    /// All that is wrong.
+    pub problems: Vec<Error>,
+}
+
+/// What is in a space.
+#[derive(Debug)]
+pub struct SpaceReport {
+    /// The space.
+    pub record: SpaceRecord,
+    /// Cells in it.
+    pub cells: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+impl Inspection {
+    /// Opens the store in `dir`; it must not be open elsewhere.
+    ///
+    /// # Errors
+    /// Those of opening a store; `Corrupt` names the damaged file.
+    pub fn open(dir: &Path, rules: Rules) -> Result<Self> {
+        let directory = Directory::open(dir)?;
+        let spaces = Arc::new(Spaces::new(directory.read_spaces()?, rules));
+        let log = recovery::verify(&directory.db())?;
+        let clock = Arc::new(HybridClock::new(Arc::new(SystemWallClock)));
+        let options = options::options(&EmbeddedSettings::default(), &spaces, &clock);
+        let db = DB::open_for_read_only(&options, directory.db(), false)
+            .map_err(|e| open_failed(e).with("dir", dir.display()))?;
+        Ok(Self { db, spaces, directory, log })
+    }
+
+    /// The spaces, dropped ones too.
+    #[must_use]
+    pub fn spaces(&self) -> Vec<SpaceRecord> {
+        self.spaces.records()
+    }
+
+    /// The stored value of a cell, whether or not its space still keeps it.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is damaged.
+    pub fn find(&self, space: SpaceId, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut at = Vec::new();
+        key::cell_key(space.0, partition, sort, &mut at);
+        reading(self.db.get(at))
+    }
+
+    /// Visits every cell once, by rising key, and tells what it saw. What `visit` finds wrong
+    /// goes into the report.
+    pub fn walk(&self, mut visit: impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>) -> Report {
+        let mut walk = Walk { spaces: &self.spaces, seen: BTreeMap::new(), problems: Vec::new() };
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        options.set_readahead_size(2 << 20);
+        let mut iterator = self.db.raw_iterator_opt(options);
+        iterator.seek_to_first();
+        let mut last = Vec::new();
+        loop {
+            while let Some((key, value)) = iterator.item() {
+                last.clear();
+                last.extend_from_slice(key);
+                if let Err(problem) = walk.cell(key, value, &mut visit) {
+                    walk.problems.push(problem);
+                }
+                iterator.next();
+            }
+            let Err(error) = iterator.status() else { break };
+            walk.problems.push(self.damage(error, &last));
+            match self.file_after(&last) {
+                Some(start) => {
+                    iterator.seek(&start);
+                    last = start;
+                }
+                None => break,
+            }
+        }
+        self.report(walk)
+    }
+
+    fn report(&self, walk: Walk<'_>) -> Report {
+        let spaces = self.spaces.records().into_iter().map(|record| {
+            let (cells, bytes) = walk.seen.get(&record.id).copied().unwrap_or_default();
+            SpaceReport { record, cells, bytes }
+        });
+        Report {
+            spaces: spaces.collect(),
+            log_files: self.log.files,
+            log_records: self.log.records,
+            log_torn_bytes: self.log.torn_tail.as_ref().map_or(0, |torn| torn.bytes),
+            problems: walk.problems,
+        }
+    }
+
+    fn damage(&self, error: rocksdb::Error, last: &[u8]) -> Error {
+        super::fault::read_failed(error)
+            .with("dir", self.directory.path().display())
+            .with_bytes("after_key", last)
+    }
+
+    /// Where the next table begins, for going on behind a damaged one.
+    fn file_after(&self, last: &[u8]) -> Option<Vec<u8>> {
+        let files = self.db.live_files().ok()?;
+        files
+            .into_iter()
+            .filter_map(|file| file.start_key)
+            .filter(|start| start.as_slice() > last)
+            .min()
+    }
+}
+
+struct Walk<'a> {
+    spaces: &'a Spaces,
+    seen: BTreeMap<SpaceId, (u64, u64)>,
+    problems: Vec<Error>,
+}
+
+impl Walk<'_> {
+    fn cell(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        visit: &mut impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let id = space_of(key);
+        if id == OWN {
+            return Ok(());
+        }
+        let space = self.spaces.get(id).ok_or_else(|| {
+            Error::corrupt("cell belongs to no space").with("space", id.0).with_bytes("key", key)
+        })?;
+        if space.record.retired {
+            return Ok(());
+        }
+        let (cells, bytes) = self.seen.entry(id).or_default();
+        *cells += 1;
+        *bytes += (key.len() + value.len()) as u64;
+        inspect(&space, key, value, visit)
+            .map_err(|problem| problem.with("space", id.0).with_bytes("key", key))
+    }
+}
+
+fn inspect(
+    space: &Space,
+    key: &[u8],
+    value: &[u8],
+    visit: &mut impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>,
+) -> Result<()> {
+    let shown = fold::presentable(space.merge.as_deref(), value)?;
+    let cell = CellRef::decode(key, &shown)?;
+    key::unescape(&key[4..key.len() - cell.sort().len() - 1])
+        .map_err(|bad| Error::corrupt("stored key is damaged").because(bad))?;
+    visibility::validate(cell.visibility())
+        .map_err(|bad| Error::corrupt("stored visibility is malformed").because(bad))?;
+    visit(&space.record, &cell)
+}

@@ -1,0 +1,55 @@
+//! What RocksDB's errors mean to us. It tells them by text, so this is the one place that reads
+//! it.
+
+use rocksdb::ErrorKind;
+
+use crate::error::{Error, Result};
+
+/// A failed read.
+pub fn read_failed(error: rocksdb::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Corruption => Error::corrupt("stored data is damaged").because(error),
+        _ => Error::unavailable("read failed").because(error),
+    }
+}
+
+/// A store that could not be opened.
+pub fn open_failed(error: rocksdb::Error) -> Error {
+    match error.kind() {
+        ErrorKind::Corruption => Error::corrupt("store is damaged").because(error),
+        _ => Error::unavailable("store can't be opened").because(error),
+    }
+}
+
+/// Whether a read stopped at the edge of what is in memory.
+pub fn needs_disk(error: &rocksdb::Error) -> bool {
+    error.kind() == ErrorKind::Incomplete
+}
+
+/// How a write failed.
+pub enum WriteFault {
+    /// The disk is full: nothing was acknowledged, and writing can go on when there is room.
+    Full(Error),
+    /// The disk may have lost what it was given: only reopening tells what it has.
+    Fatal(Error),
+}
+
+impl WriteFault {
+    /// Reads RocksDB's mind.
+    pub fn from(error: rocksdb::Error) -> Self {
+        let text = error.to_string();
+        let full = ["No space left on device", "NoSpace", "Disk quota exceeded"];
+        if full.iter().any(|sign| text.contains(sign)) && !text.contains("sync") {
+            Self::Full(Error::unavailable("the disk is full").because(error))
+        } else {
+            Self::Fatal(
+                Error::unavailable("write failed; writing stops until reopened").because(error),
+            )
+        }
+    }
+}
+
+/// Runs a read and tells its failure in our words.
+pub fn reading<T>(result: Result<T, rocksdb::Error>) -> Result<T> {
+    result.map_err(read_failed)
+}

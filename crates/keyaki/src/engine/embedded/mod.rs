@@ -1,0 +1,301 @@
+//! Cells on RocksDB, in a directory of their own.
+//!
+//! One writer thread decides every change (`writer`), readers never wait for it (`scan`), and
+//! RocksDB folds and drops by the spaces' rules when it compacts (`merge`). This is the one
+//! place where work that may wait for the disk crosses to a blocking thread.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use rocksdb::{BottommostLevelCompaction, CompactOptions, DB, Options};
+use tokio::sync::{mpsc, oneshot};
+
+use super::commit::{Commit, Outcome, Route};
+use super::rules::Rules;
+use super::scan::{Scan, ScanRequest, Split};
+use super::space::{SpaceId, SpaceRecord, SpaceSpec, Spaces};
+use super::{Engine, Swept};
+use crate::cell::{HybridClock, SystemWallClock, Time, WallClock, key};
+use crate::error::{Error, Result};
+use crate::settings::{Durability, EmbeddedSettings};
+
+mod backup;
+mod bulk;
+mod check;
+mod directory;
+mod fault;
+mod flusher;
+mod log;
+mod merge;
+mod options;
+mod recovery;
+mod scan;
+mod splits;
+mod sweep;
+mod writer;
+
+pub use backup::restore;
+pub use check::{Inspection, Report, SpaceReport};
+pub use directory::FORMAT;
+
+use directory::Directory;
+use fault::{open_failed, reading};
+use flusher::Flusher;
+use writer::{Request, Shared};
+
+/// An engine in a directory.
+pub struct EmbeddedEngine {
+    shared: Arc<Shared>,
+    options: Arc<Options>,
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Option<JoinHandle<()>>,
+    _flusher: Option<Flusher>,
+}
+
+impl EmbeddedEngine {
+    /// Opens the store in `dir`, or makes one where nothing is yet, on the system's clock.
+    ///
+    /// # Errors
+    /// `Invalid` if the directory holds other things, `Unsupported` if it has another format,
+    /// `Unavailable` if another process has it open, `Corrupt` if it is damaged.
+    pub fn open(dir: &Path, settings: &EmbeddedSettings, rules: Rules) -> Result<Self> {
+        Self::open_with_clock(dir, settings, rules, Arc::new(SystemWallClock))
+    }
+
+    /// As [`Self::open`], on a clock of the caller's.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with_clock(
+        dir: &Path,
+        settings: &EmbeddedSettings,
+        rules: Rules,
+        wall: Arc<dyn WallClock>,
+    ) -> Result<Self> {
+        let (directory, new) = Directory::open_or_begin(dir)?;
+        let clock = Arc::new(HybridClock::new(wall));
+        let records = if new { Vec::new() } else { directory.read_spaces()? };
+        let spaces = Arc::new(Spaces::new(records, rules));
+        let mut options = options::options(settings, &spaces, &clock);
+        if new {
+            options.create_if_missing(true);
+        } else {
+            recovery::recover(&directory.db())?;
+        }
+        let db = DB::open(&options, directory.db())
+            .map_err(|e| open_failed(e).with("dir", dir.display()))?;
+        directory.clear_bulk()?;
+        if new {
+            directory.finish_making()?;
+        }
+        observe_latest(&db, &clock)?;
+        clear_retired(&db, &spaces)?;
+        let shared = Arc::new(Shared {
+            db: Arc::new(db),
+            spaces,
+            clock,
+            directory,
+            listing: Mutex::new(()),
+            stopped: OnceLock::new(),
+        });
+        let (queue, requests) = mpsc::channel(settings.queue_commits_max.max(1));
+        let sync = options::write_options(settings.durability);
+        let writer = writer::start(shared.clone(), sync, requests)?;
+        let flusher = match settings.durability {
+            Durability::Sync => None,
+            Durability::Interval(every) => Some(Flusher::start(shared.clone(), every)?),
+        };
+        Ok(Self {
+            shared,
+            options: Arc::new(options),
+            queue: Some(queue),
+            writer: Some(writer),
+            _flusher: flusher,
+        })
+    }
+
+    /// Asks the writer and waits for its answer.
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<Result<T>>) -> Request,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(closed)?;
+        queue.send(request(reply)).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?
+    }
+
+    async fn bulk(&self, commit: Commit) -> Result<Outcome> {
+        self.shared.writable()?;
+        let (shared, options) = (self.shared.clone(), self.options.clone());
+        let (sealed, files) = blocking(move || {
+            let sealed = commit.seal(&shared.spaces)?;
+            let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)?;
+            Ok((sealed, files))
+        })
+        .await?;
+        self.ask(|reply| Request::Ingest(sealed, files, reply)).await
+    }
+}
+
+impl Drop for EmbeddedEngine {
+    /// Lets the writer finish what it has accepted.
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has answered nobody, and there is nothing left to do here.
+            let _ = writer.join();
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for EmbeddedEngine {
+    fn clock(&self) -> &HybridClock {
+        &self.shared.clock
+    }
+
+    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
+        self.shared.writable()?;
+        let shared = self.shared.clone();
+        blocking(move || {
+            let _listing = shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
+            let record = shared.spaces.admit(spec)?;
+            let mut records = shared.spaces.records();
+            records.push(record.clone());
+            shared.directory.write_spaces(&records)?;
+            let id = record.id;
+            shared.spaces.set(record);
+            Ok(id)
+        })
+        .await
+    }
+
+    async fn drop_space(&self, space: SpaceId) -> Result<()> {
+        self.ask(|reply| Request::Drop(space, reply)).await
+    }
+
+    fn spaces(&self) -> Vec<SpaceRecord> {
+        self.shared.spaces.records()
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Outcome> {
+        if commit.route() == Route::Bulk {
+            return self.bulk(commit).await;
+        }
+        let sealed = commit.seal(&self.shared.spaces)?;
+        self.ask(|reply| Request::Commit(sealed, reply)).await
+    }
+
+    async fn read(&self, space: SpaceId, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>> {
+        let space = self.shared.spaces.usable(space)?;
+        let mut key = Vec::with_capacity(partition.len() + sort.len() + 8);
+        key::cell_key(space.id().0, partition, sort, &mut key);
+        scan::read(&self.shared.db, space, key, self.shared.clock.now()).await
+    }
+
+    async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
+        let space = self.shared.spaces.usable(request.space)?;
+        scan::begin(&self.shared.db, space, &request, self.shared.clock.now()).await
+    }
+
+    async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>> {
+        self.shared.spaces.usable(space)?;
+        let db = self.shared.db.clone();
+        blocking(move || splits::splits(&db, space, parts)).await
+    }
+
+    async fn sweep(&self, space: SpaceId) -> Result<Swept> {
+        let space = self.shared.spaces.usable(space)?;
+        if space.keep.is_none() {
+            return Ok(Swept::default());
+        }
+        let (batches, mut condemned) = mpsc::channel(1);
+        let (db, now) = (self.shared.db.clone(), self.shared.clock.now());
+        let walk = blocking(move || {
+            sweep::walk(&db, &space, now, |batch| match batches.blocking_send(batch) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            })
+        });
+        let remove = async {
+            let mut swept = Swept::default();
+            while let Some(batch) = condemned.recv().await {
+                let removed = self.ask(|reply| Request::Remove(batch, reply)).await?;
+                swept.expired += removed.expired;
+                swept.invalid += removed.invalid;
+            }
+            Ok(swept)
+        };
+        let (walked, swept) = tokio::join!(walk, remove);
+        walked.and(swept)
+    }
+
+    async fn compact(&self, space: SpaceId) -> Result<()> {
+        self.shared.spaces.usable(space)?;
+        let db = self.shared.db.clone();
+        blocking(move || {
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+            let (from, to) = key::space_range(space.0);
+            db.compact_range_opt(Some(from), to, &options);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let (shared, to) = (self.shared.clone(), to.to_owned());
+        blocking(move || backup::backup(&shared.db, &shared.directory, &to)).await
+    }
+}
+
+/// The clock goes on from the latest commit, wherever the wall clock is.
+fn observe_latest(db: &DB, clock: &HybridClock) -> Result<()> {
+    if let Some(stored) = reading(db.get(writer::clock_key()))? {
+        let bytes = stored
+            .as_slice()
+            .try_into()
+            .map_err(|_| Error::corrupt("clock cell is damaged").with_bytes("value", &stored))?;
+        clock.observe(Time::from_bytes(bytes));
+    }
+    Ok(())
+}
+
+/// Finishes drops that were interrupted.
+fn clear_retired(db: &DB, spaces: &Spaces) -> Result<()> {
+    for record in spaces.records().into_iter().filter(|record| record.retired) {
+        let mut iterator = db.raw_iterator();
+        iterator.seek(record.id.0.to_be_bytes());
+        if iterator.key().is_some_and(|key| super::commit::space_of(key) == record.id) {
+            db.write(writer::clearing(record.id))
+                .map_err(|e| Error::unavailable("dropped space can't be cleared").because(e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs what may wait for the disk on a thread that may wait.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    begin_blocking(work).await.map_err(interrupted)?
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+fn begin_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
+}
+
+fn interrupted(error: tokio::task::JoinError) -> Error {
+    Error::internal("work on a blocking thread was interrupted").because(error)
+}
+
+fn closed() -> Error {
+    Error::unavailable("the store is closed")
+}

@@ -1,0 +1,303 @@
+//! The one writer: takes commits from a queue, decides them in order against the state that
+//! includes what it has just accepted, and makes a whole group durable with one synced write.
+//!
+//! Everything that changes the store passes through here, so each decision sees all earlier
+//! ones. A failed sync ends all writing until the store is reopened, since nobody can know what
+//! the disk has; a full disk does not.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use rocksdb::{DB, WriteBatch, WriteOptions};
+use tokio::sync::{mpsc, oneshot};
+
+use super::bulk::{self, BulkFiles};
+use super::directory::Directory;
+use super::fault::{WriteFault, reading};
+use crate::cell::{HybridClock, Time, key};
+use crate::engine::Swept;
+use crate::engine::commit::{Home, Outcome, Sealed, StoredWrite, space_of};
+use crate::engine::space::{SpaceId, Spaces};
+use crate::engine::sweep::Condemned;
+use crate::error::{Error, Result};
+
+/// A group is closed when it has so many commits or bytes.
+const GROUP_COMMITS_MAX: usize = 512;
+const GROUP_BYTES_MAX: usize = 8 << 20;
+/// Slots for the latest commit time of home partitions. Two partitions in one slot only make
+/// some commits be stamped anew.
+const LATEST_SLOTS: usize = 1 << 16;
+
+/// The engine's own cell with the time of the latest commit.
+pub fn clock_key() -> Vec<u8> {
+    let mut key = Vec::new();
+    key::cell_key(0, b"clock", b"", &mut key);
+    key
+}
+
+/// What the writer is asked to do.
+pub enum Request {
+    /// A commit through the log.
+    Commit(Sealed, Reply<Outcome>),
+    /// A commit whose cells are in files already.
+    Ingest(Sealed, BulkFiles, Reply<Outcome>),
+    /// Cells to remove if they still are what was judged.
+    Remove(Vec<Condemned>, Reply<Swept>),
+    /// A space to drop.
+    Drop(SpaceId, Reply<()>),
+}
+
+type Reply<T> = oneshot::Sender<Result<T>>;
+
+/// What the writer works on, shared with the engine that feeds it.
+pub struct Shared {
+    /// RocksDB.
+    pub db: Arc<DB>,
+    /// The spaces and their rules.
+    pub spaces: Arc<Spaces>,
+    /// The clock that never falls behind a commit.
+    pub clock: Arc<HybridClock>,
+    /// The directory, for the list of spaces.
+    pub directory: Directory,
+    /// Held while the list of spaces changes.
+    pub listing: Mutex<()>,
+    /// Why writing has stopped, once it has.
+    pub stopped: OnceLock<String>,
+}
+
+impl Shared {
+    /// Refuses once writing has stopped.
+    pub fn writable(&self) -> Result<()> {
+        match self.stopped.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::unavailable("writing has stopped; reopen the store")
+                .with("since", why)
+                .with("dir", self.directory.path().display())),
+        }
+    }
+
+    /// Notes a failed write, and stops all writing if the disk can't be trusted any more.
+    pub fn write_failed(&self, error: rocksdb::Error) -> Error {
+        match WriteFault::from(error) {
+            WriteFault::Full(error) => error,
+            WriteFault::Fatal(error) => {
+                let why = self.stopped.get_or_init(|| error.to_string());
+                tracing::error!(%why, "writing has stopped");
+                error
+            }
+        }
+        .with("dir", self.directory.path().display())
+    }
+}
+
+/// The writer's thread; it ends when its queue is closed and drained.
+pub fn start(
+    shared: Arc<Shared>,
+    sync: WriteOptions,
+    queue: mpsc::Receiver<Request>,
+) -> Result<JoinHandle<()>> {
+    let mut writer = Writer {
+        shared,
+        sync,
+        hasher: RandomState::new(),
+        latest: vec![Time::ZERO; LATEST_SLOTS],
+        newest: Time::ZERO,
+    };
+    std::thread::Builder::new()
+        .name("keyaki-writer".to_owned())
+        .spawn(move || writer.run(queue))
+        .map_err(|e| Error::unavailable("writer thread can't start").because(e))
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    sync: WriteOptions,
+    hasher: RandomState,
+    latest: Vec<Time>,
+    newest: Time,
+}
+
+/// What earlier commits of the same group did to the cells that conditions look at.
+type Overlay<'a> = HashMap<&'a [u8], StoredWrite<'a>>;
+
+impl Writer {
+    fn run(&mut self, mut queue: mpsc::Receiver<Request>) {
+        let mut group = Vec::new();
+        while let Some(request) = queue.blocking_recv() {
+            let mut next = Some(request);
+            let mut bytes = 0;
+            while let Some(Request::Commit(commit, reply)) = next {
+                bytes += commit.bytes();
+                group.push((commit, reply));
+                let full = group.len() >= GROUP_COMMITS_MAX || bytes >= GROUP_BYTES_MAX;
+                next = if full { None } else { queue.try_recv().ok() };
+            }
+            self.commit(&mut group);
+            if let Some(alone) = next {
+                self.alone(alone);
+            }
+        }
+    }
+
+    /// Answers may go unheard: a caller that gave up has still asked.
+    fn alone(&mut self, request: Request) {
+        match request {
+            Request::Commit(commit, reply) => self.commit(&mut vec![(commit, reply)]),
+            Request::Ingest(commit, files, reply) => {
+                let _ = reply.send(self.ingest(&commit, &files));
+            }
+            Request::Remove(cells, reply) => {
+                let _ = reply.send(self.remove(&cells));
+            }
+            Request::Drop(space, reply) => {
+                let _ = reply.send(self.drop_space(space));
+            }
+        }
+    }
+
+    fn commit(&mut self, group: &mut Vec<(Sealed, Reply<Outcome>)>) {
+        if group.is_empty() {
+            return;
+        }
+        let mut batch = WriteBatch::default();
+        let mut overlay = Overlay::new();
+        let mut outcomes = Vec::with_capacity(group.len());
+        for (index, (commit, _)) in group.iter().enumerate() {
+            let outcome = self.decide(commit, &overlay);
+            if matches!(outcome, Ok(Outcome::Done)) {
+                fill(&mut batch, commit);
+                if index + 1 < group.len() {
+                    overlay.extend(commit.watched_writes());
+                }
+            }
+            outcomes.push(outcome);
+        }
+        let written = if batch.is_empty() { Ok(()) } else { self.write(batch) };
+        let failure = written.err();
+        for ((_, reply), outcome) in group.drain(..).zip(outcomes) {
+            let answer = match (&failure, outcome) {
+                (Some(failure), Ok(Outcome::Done)) => Err(again(failure)),
+                (_, outcome) => outcome,
+            };
+            let _ = reply.send(answer);
+        }
+    }
+
+    /// Whether a commit takes; if so its time is noted.
+    fn decide(&mut self, commit: &Sealed, overlay: &Overlay<'_>) -> Result<Outcome> {
+        self.shared.writable()?;
+        for space in commit.spaces() {
+            self.shared.spaces.usable(space)?;
+        }
+        let time = commit.tid().time();
+        let slot = self.slot(commit.home());
+        if self.latest[slot] >= time {
+            return Ok(Outcome::Stale);
+        }
+        let refusals = commit.refusals(|key| self.seen(key, overlay))?;
+        if !refusals.is_empty() {
+            return Ok(Outcome::Refused(refusals));
+        }
+        self.latest[slot] = time;
+        self.newest = self.newest.max(time);
+        Ok(Outcome::Done)
+    }
+
+    fn slot(&self, home: &Home) -> usize {
+        let hash = self.hasher.hash_one((home.bucket, &home.partition));
+        hash as usize % LATEST_SLOTS
+    }
+
+    /// A cell as conditions see it.
+    fn seen(&self, key: &[u8], overlay: &Overlay<'_>) -> Result<Option<Vec<u8>>> {
+        let value = match overlay.get(key) {
+            Some(StoredWrite::Put(value)) => Some(value.to_vec()),
+            Some(_) => None,
+            None => reading(self.shared.db.get(key))?,
+        };
+        let Some(value) = value else { return Ok(None) };
+        let space = self.shared.spaces.usable(space_of(key))?;
+        let seen = space.seen(key, &value, self.shared.clock.now())?;
+        Ok(seen.map(std::borrow::Cow::into_owned))
+    }
+
+    fn write(&self, mut batch: WriteBatch) -> Result<()> {
+        self.shared.writable()?;
+        batch.put(clock_key(), self.newest.to_bytes());
+        self.shared.db.write_opt(batch, &self.sync).map_err(|e| self.shared.write_failed(e))
+    }
+
+    fn ingest(&mut self, commit: &Sealed, files: &BulkFiles) -> Result<Outcome> {
+        let outcome = self.decide(commit, &Overlay::new())?;
+        if outcome == Outcome::Done {
+            // The files bypass the log, and the clock must not fall behind what they hold.
+            self.write(WriteBatch::default())?;
+            bulk::ingest(&self.shared.db, files).map_err(|e| self.shared.write_failed(e))?;
+        }
+        Ok(outcome)
+    }
+
+    fn remove(&self, cells: &[Condemned]) -> Result<Swept> {
+        self.shared.writable()?;
+        let mut batch = WriteBatch::default();
+        let mut swept = Swept::default();
+        for cell in cells {
+            if reading(self.shared.db.get_pinned(&cell.key))?.as_deref() != Some(&cell.value) {
+                continue;
+            }
+            batch.delete(&cell.key);
+            if let Some(copy) = &cell.quarantine {
+                batch.put(copy, &cell.value);
+            }
+            cell.count(&mut swept);
+        }
+        if !batch.is_empty() {
+            self.write(batch)?;
+        }
+        Ok(swept)
+    }
+
+    fn drop_space(&self, id: SpaceId) -> Result<()> {
+        self.shared.writable()?;
+        {
+            let _listing = self.shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut records = self.shared.spaces.records();
+            let record = records
+                .iter_mut()
+                .find(|record| record.id == id)
+                .ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
+            record.retired = true;
+            let retired = record.clone();
+            self.shared.directory.write_spaces(&records)?;
+            self.shared.spaces.set(retired);
+        }
+        self.write(clearing(id))
+    }
+}
+
+/// A batch that deletes all cells of a space.
+pub fn clearing(space: SpaceId) -> WriteBatch {
+    let mut batch = WriteBatch::default();
+    let (from, to) = key::space_range(space.0);
+    if let Some(to) = to {
+        batch.delete_range(from, to);
+    }
+    batch
+}
+
+fn fill(batch: &mut WriteBatch, commit: &Sealed) {
+    for (key, write) in commit.writes() {
+        match write {
+            StoredWrite::Put(value) => batch.put(key, value),
+            StoredWrite::Delete => batch.delete(key),
+            StoredWrite::Merge(operand) => batch.merge(key, operand),
+        }
+    }
+}
+
+/// The group's failure, told to each of its commits.
+fn again(failure: &Error) -> Error {
+    Error::new(failure.kind(), failure.message()).because(failure.to_string())
+}

@@ -1,0 +1,139 @@
+//! Who keeps sorted cells, and what do they promise?
+//!
+//! A cell is `(space, partition, sort) -> value`; all are byte strings, and their order inside a
+//! partition is memcmp. [`Engine`] is the whole contract; `memory` is the right answer in every
+//! test, `embedded` the one that rests on a disk.
+//!
+//! # The promises
+//! - **Home writes are atomic, isolated and durable when acknowledged.** If a condition is not
+//!   met nothing is written, and the caller learns which and what is there now. Commit time
+//!   rises strictly per home partition.
+//! - **Dependents take effect exactly once, if and only if the home writes took.**
+//! - **Home and derived spaces don't mix.** A home cell is changed only by commits of the
+//!   partition that owns it; a derived cell is written blindly, as a dependent. At most one
+//!   write per cell and commit, except that repeated merges fold in their order.
+//! - **Merge** folds an operand into a derived cell with the space's associative function, which
+//!   may depend on the order, exactly once with its commit.
+//! - **Keep**: what a space's rule no longer keeps is invisible to scans, reads and conditions
+//!   from that moment. It is removed for good later; what was *invalid* rather than old is
+//!   copied to the space's quarantine in the same step. On merged cells the rule judges the
+//!   folded value.
+//! - **Claims** reserve a name across partitions: taken with the commit, or the commit is
+//!   refused and learns who has it.
+//! - **A scan** goes forward or backward over a range of one partition, or over a split, in
+//!   blocks. A scan resumed later sees the state of then.
+//! - **Splits** cut a space into ranges of about equal size; together they cover it once.
+//! - **A dropped space** is gone for every later read; its id is never given again.
+//!
+//! # What differs
+//! | | memory | embedded |
+//! |---|---|---|
+//! | dependents appear | with the home writes | with the home writes |
+//! | a scan sees | one snapshot | one snapshot |
+//! | survives | nothing | a killed process; power loss with durability `sync` |
+//! | shards of an ordered view | as told | 1 |
+
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use crate::cell::HybridClock;
+use crate::error::{Error, Result};
+
+mod commit;
+pub mod embedded;
+mod fold;
+pub mod memory;
+mod rules;
+mod scan;
+mod space;
+mod sweep;
+
+pub use commit::{
+    BULK_BYTES_MAX, COMMIT_BYTES_MAX, Commit, Condition, Expect, Home, Outcome, PAYLOAD_BYTES_MAX,
+    Refusal, Route, Write, check_visibility,
+};
+pub use rules::{Keep, Merge, RuleSpec, Rules, Unfoldable, Verdict};
+pub use scan::{Area, Block, CellRef, Direction, Scan, ScanRequest, Split};
+pub use space::{BucketId, SpaceId, SpaceKind, SpaceRecord, SpaceSpec};
+
+/// Where cells rest. See the module for what every engine promises.
+#[async_trait]
+pub trait Engine: Send + Sync {
+    /// The clock that stamps commits; never behind anything stored.
+    fn clock(&self) -> &HybridClock;
+
+    /// Over how many partitions an ordered view is spread.
+    fn view_shards(&self) -> u16 {
+        1
+    }
+
+    /// Makes a space; it is there for good once this answers.
+    ///
+    /// # Errors
+    /// `Invalid` if its rules don't fit its kind, `Unsupported` if they are unknown.
+    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId>;
+
+    /// Drops a space with all its cells. Dropping it again is no error.
+    ///
+    /// # Errors
+    /// `NotFound` if there never was such a space.
+    async fn drop_space(&self, space: SpaceId) -> Result<()>;
+
+    /// All spaces ever made, dropped ones too.
+    fn spaces(&self) -> Vec<SpaceRecord>;
+
+    /// Does all of a commit, or nothing.
+    ///
+    /// # Errors
+    /// `Invalid` if it breaks the contract; `Unavailable` if it can't be made durable now, in
+    /// which case it is whole or absent.
+    async fn commit(&self, commit: Commit) -> Result<Outcome>;
+
+    /// The stored value of one cell, header included.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space.
+    async fn read(&self, space: SpaceId, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Begins a scan.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space.
+    async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>>;
+
+    /// Cuts a space into at most `parts` ranges of about equal size.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space.
+    async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>>;
+
+    /// Removes for good what the space's rule no longer keeps.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space; else those of a commit.
+    async fn sweep(&self, space: SpaceId) -> Result<Swept>;
+
+    /// Folds and packs now what would be folded and packed in time.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space.
+    async fn compact(&self, space: SpaceId) -> Result<()>;
+
+    /// Copies the running store to a new directory.
+    ///
+    /// # Errors
+    /// `Unsupported` where the engine has no directory; `Conflict` if `to` exists.
+    async fn backup(&self, to: &Path) -> Result<()> {
+        Err(Error::unsupported("this engine has no backup of its own").with("to", to.display()))
+    }
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Cells whose time was over.
+    pub expired: u64,
+    /// Cells that were invalid, now in the quarantine.
+    pub invalid: u64,
+}

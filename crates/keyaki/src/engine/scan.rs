@@ -1,0 +1,323 @@
+//! What a scan asks for and what it gives: cells in blocks, one buffer and offsets, so that
+//! nothing is allocated per cell.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+
+use async_trait::async_trait;
+
+use super::space::SpaceId;
+use crate::cell::key::{self, CellKey};
+use crate::cell::{Time, ValueRef};
+use crate::error::{Error, Result};
+
+/// Which cells, in which order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// The space whose cells are read.
+    pub space: SpaceId,
+    /// Where in it.
+    pub area: Area,
+    /// Which way.
+    pub direction: Direction,
+    /// Stop after this many cells.
+    pub limit: Option<usize>,
+}
+
+/// Where in a space a scan goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Area {
+    /// A range of sort keys in one partition.
+    Partition {
+        /// The partition.
+        partition: Vec<u8>,
+        /// Where the range begins.
+        from: Bound<Vec<u8>>,
+        /// Where it ends.
+        to: Bound<Vec<u8>>,
+    },
+    /// A part of the whole space, as [`super::Engine::splits`] cut it.
+    Split(Split),
+}
+
+/// A part of a space. What the bytes mean is the engine's own business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// Where it begins.
+    pub from: Vec<u8>,
+    /// Where it ends.
+    pub to: Vec<u8>,
+}
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Rising keys.
+    Forward,
+    /// Falling keys.
+    Backward,
+}
+
+impl ScanRequest {
+    /// All of one partition, forward.
+    #[must_use]
+    pub fn partition(space: SpaceId, partition: impl Into<Vec<u8>>) -> Self {
+        Self::range(space, partition, Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// A range of one partition, forward.
+    #[must_use]
+    pub fn range(
+        space: SpaceId,
+        partition: impl Into<Vec<u8>>,
+        from: Bound<Vec<u8>>,
+        to: Bound<Vec<u8>>,
+    ) -> Self {
+        let area = Area::Partition { partition: partition.into(), from, to };
+        Self { space, area, direction: Direction::Forward, limit: None }
+    }
+
+    /// The sort keys of one partition that start with `prefix`, forward.
+    #[must_use]
+    pub fn prefix(space: SpaceId, partition: impl Into<Vec<u8>>, prefix: &[u8]) -> Self {
+        let to = key::successor_of_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self::range(space, partition, Bound::Included(prefix.to_vec()), to)
+    }
+
+    /// A split, forward.
+    #[must_use]
+    pub fn split(space: SpaceId, split: Split) -> Self {
+        Self { space, area: Area::Split(split), direction: Direction::Forward, limit: None }
+    }
+
+    /// In falling order.
+    #[must_use]
+    pub fn backward(mut self) -> Self {
+        self.direction = Direction::Backward;
+        self
+    }
+
+    /// At most so many cells.
+    #[must_use]
+    pub fn limit(mut self, cells: usize) -> Self {
+        self.limit = Some(cells);
+        self
+    }
+
+    /// The range as whole cell keys, begin included, end excluded.
+    #[must_use]
+    pub fn key_range(&self) -> (Vec<u8>, Vec<u8>) {
+        match &self.area {
+            Area::Split(split) => (split.from.clone(), split.to.clone()),
+            Area::Partition { partition, from, to } => {
+                let (first, end) = key::partition_range(self.space.0, partition);
+                let at = |sort: &[u8], after: bool| {
+                    let mut key = first.clone();
+                    key.extend_from_slice(sort);
+                    // The next key in memcmp order is the same with a zero byte more.
+                    key.extend(after.then_some(0));
+                    key
+                };
+                let begin = match from {
+                    Bound::Unbounded => first.clone(),
+                    Bound::Included(sort) => at(sort, false),
+                    Bound::Excluded(sort) => at(sort, true),
+                };
+                let end = match to {
+                    Bound::Unbounded => end,
+                    Bound::Included(sort) => at(sort, true),
+                    Bound::Excluded(sort) => at(sort, false),
+                };
+                (begin, end)
+            }
+        }
+    }
+}
+
+/// A scan under way. Dropping it ends it.
+#[async_trait]
+pub trait Scan: Send {
+    /// The next cells, never an empty block; `None` at the end.
+    ///
+    /// # Errors
+    /// `Corrupt` if what is stored is damaged, `Unavailable` if it can't be read now.
+    async fn next_block(&mut self) -> Result<Option<Block>>;
+}
+
+/// A cell, read in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellRef<'a> {
+    partition: &'a [u8],
+    sort: &'a [u8],
+    encoded: &'a [u8],
+    value: ValueRef<'a>,
+}
+
+impl<'a> CellRef<'a> {
+    /// Reads a cell from its stored key and value.
+    ///
+    /// # Errors
+    /// `Corrupt` if either is damaged.
+    pub fn decode(key: &'a [u8], encoded: &'a [u8]) -> Result<Self> {
+        let CellKey { partition_escaped, sort, .. } = key::split_cell_key(key).map_err(|bad| {
+            Error::corrupt("stored key is damaged").with_bytes("key", key).because(bad)
+        })?;
+        let value = ValueRef::decode(encoded).map_err(|e| e.with_bytes("key", key))?;
+        Ok(Self { partition: partition_escaped, sort, encoded, value })
+    }
+
+    /// Its partition.
+    #[must_use]
+    pub fn partition(&self) -> Cow<'a, [u8]> {
+        key::unescape(self.partition).unwrap_or(Cow::Borrowed(self.partition))
+    }
+
+    /// Its sort key.
+    #[must_use]
+    pub fn sort(&self) -> &'a [u8] {
+        self.sort
+    }
+
+    /// Its value with the header, as expectations want it.
+    #[must_use]
+    pub fn encoded(&self) -> &'a [u8] {
+        self.encoded
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn value(&self) -> ValueRef<'a> {
+        self.value
+    }
+
+    /// When it was written.
+    #[must_use]
+    pub fn time(&self) -> Time {
+        self.value.time
+    }
+
+    /// Who may see it.
+    #[must_use]
+    pub fn visibility(&self) -> &'a [u8] {
+        self.value.visibility
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.value.payload
+    }
+}
+
+/// Some cells of one space in scan order.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+/// Where a cell lies in a block's bytes: `key | value`, next to each other.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    key: u32,
+    separator: u32,
+    encoded: u32,
+    visibility: u32,
+    payload: u32,
+    end: u32,
+}
+
+impl Block {
+    /// An empty block with room.
+    #[must_use]
+    pub fn with_capacity(bytes: usize, cells: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), slots: Vec::with_capacity(cells) }
+    }
+
+    /// Cells in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Bytes it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Copies a cell in.
+    pub fn push(&mut self, cell: &CellRef<'_>) {
+        let key = self.bytes.len();
+        self.bytes.extend_from_slice(cell.partition);
+        self.bytes.push(0);
+        self.bytes.extend_from_slice(cell.sort);
+        let encoded = self.bytes.len();
+        self.bytes.extend_from_slice(cell.encoded);
+        let payload = self.bytes.len() - cell.value.payload.len();
+        self.slots.push(Slot {
+            key: key as u32,
+            separator: (key + cell.partition.len()) as u32,
+            encoded: encoded as u32,
+            visibility: (payload - cell.value.visibility.len()) as u32,
+            payload: payload as u32,
+            end: self.bytes.len() as u32,
+        });
+    }
+
+    /// Copies the cells of another block in behind its own.
+    pub fn append(&mut self, other: &Self) {
+        for cell in other.iter() {
+            self.push(&cell);
+        }
+    }
+
+    /// The cell at `index`, which must be below [`Self::len`].
+    #[must_use]
+    #[inline]
+    pub fn get(&self, index: usize) -> CellRef<'_> {
+        let slot = self.slots[index];
+        let part = |from: u32, to: u32| &self.bytes[from as usize..to as usize];
+        let encoded = part(slot.encoded, slot.end);
+        let header = ValueRef::header(encoded);
+        CellRef {
+            partition: part(slot.key, slot.separator),
+            sort: part(slot.separator + 1, slot.encoded),
+            encoded,
+            value: ValueRef {
+                time: header.0,
+                flags: header.1,
+                visibility: part(slot.visibility, slot.payload),
+                payload: part(slot.payload, slot.end),
+            },
+        }
+    }
+
+    /// The cells in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = CellRef<'_>> + ExactSizeIterator {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// Keeps the cells that `keep` says yes to; the bytes of the others go with the block.
+    pub fn retain(&mut self, mut keep: impl FnMut(CellRef<'_>) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.slots.len() {
+            if keep(self.get(index)) {
+                self.slots[kept] = self.slots[index];
+                kept += 1;
+            }
+        }
+        self.slots.truncate(kept);
+    }
+
+    /// Keeps the first `cells`.
+    pub fn truncate(&mut self, cells: usize) {
+        self.slots.truncate(cells);
+    }
+}

@@ -1,0 +1,271 @@
+//! Spaces: the kinds of cells an engine holds, and the rules each kind lives by.
+//!
+//! A space is made once, gets an id that is never given again, and is retired when dropped.
+//! Every engine keeps its list in a [`Spaces`], which answers the lookups of commits, scans,
+//! folds and compactions; how the list is made durable is the engine's own business.
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::fold;
+use super::rules::{Keep, Merge, RuleSpec, Rules, Verdict};
+use super::scan::CellRef;
+use crate::cell::Time;
+use crate::error::{Error, Result};
+
+/// Names a space. Ids are never reused; 0 is the engine's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SpaceId(pub u32);
+
+/// Names a bucket, as far as an engine cares: the home spaces of one bucket share partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BucketId(pub u64);
+
+/// Who writes a space's cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SpaceKind {
+    /// Primaries, replay digests, commit marks: changed only by commits of the partition that
+    /// owns the cell, conditionally if wished.
+    Home,
+    /// What follows from primaries: views, index entries, graph elements, change records.
+    /// Written only as dependents.
+    Derived,
+}
+
+/// What a space is made with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceSpec {
+    /// The bucket it belongs to.
+    pub bucket: BucketId,
+    /// Who writes its cells.
+    pub kind: SpaceKind,
+    /// What it is for, for people and for `keyaki stat`.
+    pub label: String,
+    /// How operands fold; a space with a merge rule takes merges and deletes, no puts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<RuleSpec>,
+    /// Which cells stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<RuleSpec>,
+    /// Where invalid cells go; a derived space without rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<SpaceId>,
+}
+
+impl SpaceSpec {
+    /// A home space without rules.
+    #[must_use]
+    pub fn home(bucket: BucketId, label: impl Into<String>) -> Self {
+        Self {
+            bucket,
+            kind: SpaceKind::Home,
+            label: label.into(),
+            merge: None,
+            keep: None,
+            quarantine: None,
+        }
+    }
+
+    /// A derived space without rules.
+    #[must_use]
+    pub fn derived(bucket: BucketId, label: impl Into<String>) -> Self {
+        Self { kind: SpaceKind::Derived, ..Self::home(bucket, label) }
+    }
+
+    /// With a merge rule.
+    #[must_use]
+    pub fn merging(mut self, rule: RuleSpec) -> Self {
+        self.merge = Some(rule);
+        self
+    }
+
+    /// With a keep rule.
+    #[must_use]
+    pub fn keeping(mut self, rule: RuleSpec) -> Self {
+        self.keep = Some(rule);
+        self
+    }
+
+    /// With a place for invalid cells.
+    #[must_use]
+    pub fn quarantined_in(mut self, space: SpaceId) -> Self {
+        self.quarantine = Some(space);
+        self
+    }
+}
+
+/// A space as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceRecord {
+    /// Its id.
+    pub id: SpaceId,
+    /// What it was made with.
+    pub spec: SpaceSpec,
+    /// Dropped: its cells are gone for every reader, and its id stays taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retired: bool,
+}
+
+/// A space with its rules looked up.
+pub struct Space {
+    /// As it is listed.
+    pub record: SpaceRecord,
+    /// The rule the record names; `None` also if this build doesn't know it.
+    pub merge: Option<Arc<dyn Merge>>,
+    /// The rule the record names; `None` also if this build doesn't know it.
+    pub keep: Option<Arc<dyn Keep>>,
+}
+
+impl Space {
+    fn new(record: SpaceRecord, rules: &Rules) -> Self {
+        let merge = record.spec.merge.as_ref().and_then(|spec| rules.merge(spec));
+        let keep = record.spec.keep.as_ref().and_then(|spec| rules.keep(spec));
+        Self { record, merge, keep }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> SpaceId {
+        self.record.id
+    }
+
+    /// Whether operands fold in it.
+    #[must_use]
+    pub fn merges(&self) -> bool {
+        self.record.spec.merge.is_some()
+    }
+
+    /// A stored cell as readers see it: folded, and `None` if the space doesn't keep it.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell can't be read.
+    pub fn seen<'a>(
+        &self,
+        key: &[u8],
+        value: &'a [u8],
+        now: Time,
+    ) -> Result<Option<Cow<'a, [u8]>>> {
+        let value = match self.merges() {
+            true => fold::presentable(self.merge.as_deref(), value)?,
+            false => Cow::Borrowed(value),
+        };
+        if let Some(rule) = &self.keep
+            && rule.judge(&CellRef::decode(key, &value)?, now) != Verdict::Keep
+        {
+            return Ok(None);
+        }
+        Ok(Some(value))
+    }
+
+    /// Refuses a space whose rules this build doesn't know: serving or changing it could show
+    /// what is to be hidden.
+    fn usable(&self) -> Result<()> {
+        for (named, known) in [
+            (&self.record.spec.merge, self.merge.is_some()),
+            (&self.record.spec.keep, self.keep.is_some()),
+        ] {
+            if let Some(rule) = named
+                && !known
+            {
+                return Err(Error::unsupported("space has a rule that this build doesn't know")
+                    .with("space", self.id().0)
+                    .with("rule", &rule.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The spaces of an engine, by id.
+#[derive(Default)]
+pub struct Spaces {
+    rules: Rules,
+    by_id: RwLock<Vec<Option<Arc<Space>>>>,
+}
+
+impl Spaces {
+    /// The list an engine opens with.
+    #[must_use]
+    pub fn new(records: Vec<SpaceRecord>, rules: Rules) -> Self {
+        let spaces = Self { rules, by_id: RwLock::default() };
+        for record in records {
+            spaces.set(record);
+        }
+        spaces
+    }
+
+    /// A space, retired or not; `None` if there never was one with this id.
+    #[must_use]
+    pub fn get(&self, id: SpaceId) -> Option<Arc<Space>> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        by_id.get(id.0 as usize)?.clone()
+    }
+
+    /// A space that can be read and written.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none or it was dropped, `Unsupported` if its rules are unknown.
+    pub fn usable(&self, id: SpaceId) -> Result<Arc<Space>> {
+        let space = self
+            .get(id)
+            .filter(|space| !space.record.retired)
+            .ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
+        space.usable()?;
+        Ok(space)
+    }
+
+    /// What every engine demands of a new space; answers the record it would get.
+    ///
+    /// # Errors
+    /// `Invalid` if the rules don't fit the kind, `Unsupported` if they are unknown.
+    pub fn admit(&self, spec: SpaceSpec) -> Result<SpaceRecord> {
+        if spec.kind == SpaceKind::Home && spec.merge.is_some() {
+            return Err(
+                Error::invalid("a home space can't have a merge rule").with("label", &spec.label)
+            );
+        }
+        if let Some(quarantine) = spec.quarantine {
+            let target = self.usable(quarantine)?.record.spec.clone();
+            if target.kind != SpaceKind::Derived
+                || target.bucket != spec.bucket
+                || target.merge.is_some()
+                || target.keep.is_some()
+            {
+                return Err(Error::invalid(
+                    "a quarantine must be a derived space without rules in the same bucket",
+                )
+                .with("quarantine", quarantine.0));
+            }
+        }
+        let record = SpaceRecord { id: self.next_id()?, spec, retired: false };
+        Space::new(record.clone(), &self.rules).usable()?;
+        Ok(record)
+    }
+
+    /// Lists a record, in place of the one with the same id.
+    pub fn set(&self, record: SpaceRecord) {
+        let index = record.id.0 as usize;
+        let space = Arc::new(Space::new(record, &self.rules));
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        if by_id.len() <= index {
+            by_id.resize(index + 1, None);
+        }
+        by_id[index] = Some(space);
+    }
+
+    /// All of them, by id.
+    #[must_use]
+    pub fn records(&self) -> Vec<SpaceRecord> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        by_id.iter().flatten().map(|space| space.record.clone()).collect()
+    }
+
+    fn next_id(&self) -> Result<SpaceId> {
+        let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(by_id.len().max(1)).ok().filter(|id| *id < u32::MAX);
+        next.map(SpaceId).ok_or_else(|| Error::unavailable("no space ids are left"))
+    }
+}
