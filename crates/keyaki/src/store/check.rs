@@ -1,0 +1,125 @@
+//! Looks at a closed store and tells what is wrong: everything the engine finds, and whether
+//! what follows from primaries still does.
+//!
+//! | space | must hold |
+//! |---|---|
+//! | primary | a large value has all its chunks |
+//! | chunks | a chunk has its head |
+//! | views, claims | an entry or a name has its owner |
+//! | changes, replay | a record can be read |
+
+use std::path::Path;
+
+use super::owner::Owner;
+use super::{CHANGES, CHUNKS, CLAIMS, PRIMARY, REPLAY, VIEWS, changes, chunk, replay};
+use crate::cell::parts::PartsReader;
+use crate::cell::{Time, ValueRef};
+use crate::engine::embedded::{Inspection, SpaceReport};
+use crate::engine::{CellRef, Rules, SpaceId, SpaceRecord};
+use crate::error::{Error, Result};
+
+/// What a check saw.
+#[derive(Debug)]
+pub struct CheckReport {
+    /// Every space, with what is in it.
+    pub spaces: Vec<SpaceReport>,
+    /// Log files.
+    pub log_files: usize,
+    /// Whole records in the log.
+    pub log_records: u64,
+    /// Bytes at the log's end that never became a commit; harmless.
+    pub log_torn_bytes: u64,
+    /// All that is wrong.
+    pub problems: Vec<Error>,
+}
+
+/// Checks the embedded store in `dir`, which must not be open elsewhere. Changes nothing.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn check(dir: &Path, rules: Rules) -> Result<CheckReport> {
+    let inspection = Inspection::open(dir, rules)?;
+    let checker = Checker { inspection: &inspection, spaces: inspection.spaces() };
+    let report = inspection.walk(|record, cell| checker.cell(record, cell));
+    Ok(CheckReport {
+        spaces: report.spaces,
+        log_files: report.log_files,
+        log_records: report.log_records,
+        log_torn_bytes: report.log_torn_bytes,
+        problems: report.problems,
+    })
+}
+
+struct Checker<'a> {
+    inspection: &'a Inspection,
+    spaces: Vec<SpaceRecord>,
+}
+
+impl Checker<'_> {
+    fn cell(&self, record: &SpaceRecord, cell: &CellRef<'_>) -> Result<()> {
+        match record.spec.label.as_str() {
+            PRIMARY => self.primary(record, cell),
+            CHUNKS => self.chunk(record, cell),
+            VIEWS => self.owned(&Owner::part(cell.sort())?.1),
+            CLAIMS => self.owned(&Owner::decode(cell.payload())?),
+            CHANGES => changes::decode(cell).map(drop),
+            REPLAY => replay::remembered(cell.encoded()).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn primary(&self, record: &SpaceRecord, head: &CellRef<'_>) -> Result<()> {
+        if !head.value().flags.contains(chunk::HEAD) {
+            return Ok(());
+        }
+        let chunks = self.sibling(record, CHUNKS)?;
+        let mut length = 0;
+        let said = chunk::Head::decode(head.payload())?;
+        for number in 0..said.chunks() {
+            let at = chunk::place(head.sort(), head.time(), number as u32);
+            if let Some(found) = self.inspection.find(chunks, &head.partition(), &at)? {
+                length += ValueRef::decode(&found)?.payload.len() as u64;
+            }
+        }
+        match length == said.length {
+            true => Ok(()),
+            false => Err(chunk::missing(&head.partition(), head.sort())),
+        }
+    }
+
+    fn chunk(&self, record: &SpaceRecord, cell: &CellRef<'_>) -> Result<()> {
+        let damaged = |bad| Error::corrupt("key of a chunk is damaged").because(bad);
+        let mut parts = PartsReader::new(cell.sort());
+        let sort = parts.bytes().map_err(damaged)?;
+        let time = Time::from_micros(parts.u64().map_err(damaged)?);
+        let primary = self.sibling(record, PRIMARY)?;
+        if let Some(found) = self.inspection.find(primary, &cell.partition(), &sort)? {
+            let head = ValueRef::decode(&found)?;
+            if head.flags.contains(chunk::HEAD) && head.time == time {
+                return Ok(());
+            }
+        }
+        Err(Error::corrupt("chunk has no head"))
+    }
+
+    fn owned(&self, owner: &Owner) -> Result<()> {
+        let found = self.inspection.find(owner.space, &owner.partition, &owner.sort)?;
+        if found.is_some() {
+            return Ok(());
+        }
+        Err(Error::corrupt("derived cell has no owner")
+            .with_bytes("owner_partition", &owner.partition)
+            .with_bytes("owner_sort", &owner.sort))
+    }
+
+    fn sibling(&self, record: &SpaceRecord, label: &str) -> Result<SpaceId> {
+        let same = |other: &&SpaceRecord| {
+            other.spec.bucket == record.spec.bucket && other.spec.label == label && !other.retired
+        };
+        self.spaces.iter().find(same).map(|other| other.id).ok_or_else(|| {
+            Error::corrupt("bucket has lost a space")
+                .with("bucket", record.spec.bucket.0)
+                .with("label", label)
+        })
+    }
+}

@@ -1,0 +1,295 @@
+//! How do many cells change together and come back in pages?
+//!
+//! A [`Store`] stands on any engine. It gives each bucket its spaces, stamps commits, remembers
+//! operations so that a repeat changes nothing, writes change records in the same commit, keeps
+//! ordered views, cuts large values into chunks, and filters every read by visibility.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use crate::engine::{
+    BucketId, Commit, Engine, Home, Outcome, RuleSpec, SpaceId, SpaceRecord, SpaceSpec,
+};
+use crate::error::{Error, Result};
+use crate::settings::StoreSettings;
+
+mod changes;
+mod check;
+mod chunk;
+mod commit;
+mod inflight;
+mod owner;
+mod replay;
+mod scan;
+mod view;
+
+pub use changes::{Change, ChangePage, ChangeRecord};
+pub use check::{CheckReport, check};
+pub use commit::{Committed, Draft, Previous};
+pub use owner::Owner;
+pub use replay::Operation;
+pub use scan::{Cells, Stage};
+pub use view::{Entry, Page, PageRequest, View};
+
+use inflight::Inflight;
+
+/// Commits that are stamped anew this often have met a bug, not a race.
+const STAMPS_MAX: usize = 64;
+
+/// The handle everybody clones.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    settings: StoreSettings,
+    /// Tells this process's tids from those of others.
+    node: u64,
+    inflight: Arc<Inflight>,
+    next_bucket: AtomicU64,
+}
+
+impl Store {
+    /// A store on `engine`. `node` should be random, and must differ between processes that
+    /// share an engine. Must be called inside a tokio runtime if the settings ask for sweeps.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Engine>, settings: StoreSettings, node: u64) -> Self {
+        let every = settings.sweep_every;
+        let used = engine.spaces().into_iter().map(|record| record.spec.bucket.0).max();
+        let next_bucket = AtomicU64::new(used.unwrap_or(0) + 1);
+        let inner =
+            Arc::new(Inner { engine, settings, node, inflight: Arc::default(), next_bucket });
+        if let Some(every) = every {
+            tokio::spawn(sweep_regularly(Arc::downgrade(&inner), every));
+        }
+        Self { inner }
+    }
+
+    /// The engine below.
+    #[must_use]
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.inner.engine
+    }
+
+    /// Makes the spaces of a new bucket.
+    ///
+    /// # Errors
+    /// Those of [`Engine::create_space`].
+    pub async fn create_bucket(&self, spec: BucketSpec) -> Result<Bucket> {
+        let id = BucketId(self.inner.next_bucket.fetch_add(1, Ordering::Relaxed));
+        let mut spaces = BTreeMap::new();
+        let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
+        spaces.insert(QUARANTINE.to_owned(), quarantine);
+        for space in standard_spaces(id, &spec) {
+            let label = space.label.clone();
+            spaces.insert(label, self.engine().create_space(space).await?);
+        }
+        for mut space in spec.spaces {
+            space.bucket = id;
+            if space.keep.is_some() {
+                space.quarantine.get_or_insert(quarantine);
+            }
+            let label = space.label.clone();
+            spaces.insert(label, self.engine().create_space(space).await?);
+        }
+        Bucket::new(self.clone(), id, spaces)
+    }
+
+    /// A bucket that was made before.
+    ///
+    /// # Errors
+    /// `NotFound` if it was not, or not to the end, or was dropped.
+    pub fn bucket(&self, id: BucketId) -> Result<Bucket> {
+        let live = |record: &SpaceRecord| record.spec.bucket == id && !record.retired;
+        let spaces = self.engine().spaces().into_iter().filter(live);
+        Bucket::new(self.clone(), id, spaces.map(|record| (record.spec.label, record.id)).collect())
+    }
+
+    /// The buckets that are there, whole.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<Bucket> {
+        let mut ids: Vec<_> = self.engine().spaces().iter().map(|r| r.spec.bucket).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.into_iter().filter_map(|id| self.bucket(id).ok()).collect()
+    }
+
+    /// Drops a bucket with all it holds.
+    ///
+    /// # Errors
+    /// Those of [`Engine::drop_space`].
+    pub async fn drop_bucket(&self, id: BucketId) -> Result<()> {
+        for record in self.engine().spaces() {
+            if record.spec.bucket == id && !record.retired {
+                self.engine().drop_space(record.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes permanent what the spaces' rules decided, everywhere.
+    ///
+    /// # Errors
+    /// Those of [`Engine::sweep`].
+    pub async fn sweep(&self) -> Result<()> {
+        for record in self.engine().spaces() {
+            if record.spec.keep.is_some() && !record.retired {
+                self.engine().sweep(record.id).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn sweep_regularly(store: Weak<Inner>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let Some(inner) = store.upgrade() else { return };
+        if let Err(error) = (Store { inner }).sweep().await {
+            tracing::warn!(%error, "sweep failed; the next one tries again");
+        }
+    }
+}
+
+/// What a bucket is made with.
+#[derive(Debug, Clone, Default)]
+pub struct BucketSpec {
+    /// How long operations are remembered; `None`: for ever.
+    pub replay_window: Option<Duration>,
+    /// How long change records are kept; `None`: for ever.
+    pub changes_kept: Option<Duration>,
+    /// Spaces of the bucket type's own; the bucket id in them is filled in.
+    pub spaces: Vec<SpaceSpec>,
+}
+
+const PRIMARY: &str = "primary";
+const CHUNKS: &str = "chunks";
+const REPLAY: &str = "replay";
+const CHANGES: &str = "changes";
+const VIEWS: &str = "views";
+const CLAIMS: &str = "claims";
+const QUARANTINE: &str = "quarantine";
+
+fn standard_spaces(id: BucketId, spec: &BucketSpec) -> Vec<SpaceSpec> {
+    let aging = |space: SpaceSpec, most: Option<Duration>| match most {
+        Some(most) => space.keeping(RuleSpec::new("age", most.as_micros().to_string())),
+        None => space,
+    };
+    vec![
+        SpaceSpec::home(id, PRIMARY),
+        SpaceSpec::home(id, CHUNKS),
+        aging(SpaceSpec::home(id, REPLAY), spec.replay_window),
+        aging(SpaceSpec::derived(id, CHANGES), spec.changes_kept),
+        SpaceSpec::derived(id, VIEWS),
+        SpaceSpec::derived(id, CLAIMS),
+    ]
+}
+
+/// A bucket's spaces, and what can be done with them.
+#[derive(Clone)]
+pub struct Bucket {
+    store: Store,
+    id: BucketId,
+    primary: SpaceId,
+    chunks: SpaceId,
+    replay: SpaceId,
+    changes: SpaceId,
+    views: SpaceId,
+    claims: SpaceId,
+    quarantine: SpaceId,
+    spaces: Arc<BTreeMap<String, SpaceId>>,
+    replay_window: Option<Duration>,
+}
+
+impl Bucket {
+    fn new(store: Store, id: BucketId, spaces: BTreeMap<String, SpaceId>) -> Result<Self> {
+        let space = |label: &str| {
+            spaces.get(label).copied().ok_or_else(|| {
+                Error::not_found("no such bucket").with("bucket", id.0).with("space", label)
+            })
+        };
+        let replay = space(REPLAY)?;
+        Ok(Self {
+            replay_window: replay::window(&*store.inner.engine, replay),
+            id,
+            primary: space(PRIMARY)?,
+            chunks: space(CHUNKS)?,
+            replay,
+            changes: space(CHANGES)?,
+            views: space(VIEWS)?,
+            claims: space(CLAIMS)?,
+            quarantine: space(QUARANTINE)?,
+            spaces: Arc::new(spaces),
+            store,
+        })
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> BucketId {
+        self.id
+    }
+
+    /// The space of primaries.
+    #[must_use]
+    pub fn primary(&self) -> SpaceId {
+        self.primary
+    }
+
+    /// The space of cells that broke a rule.
+    #[must_use]
+    pub fn quarantine(&self) -> SpaceId {
+        self.quarantine
+    }
+
+    /// A space of the bucket type's own.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none of that label.
+    pub fn space(&self, label: &str) -> Result<SpaceId> {
+        self.spaces.get(label).copied().ok_or_else(|| {
+            Error::not_found("no such space").with("bucket", self.id.0).with("label", label)
+        })
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        self.store.engine()
+    }
+
+    /// Commits what `draft` says. It may be asked several times, each time with a later stamp:
+    /// it must say the same again, or refuse.
+    ///
+    /// # Errors
+    /// Those of `draft`, and of [`Engine::commit`].
+    pub async fn commit(
+        &self,
+        partition: &[u8],
+        mut draft: impl FnMut(&mut Draft<'_>) -> Result<()> + Send,
+    ) -> Result<Committed> {
+        for _ in 0..STAMPS_MAX {
+            let inner = &self.store.inner;
+            let stamp = inner.inflight.stamp(inner.engine.clock(), inner.node);
+            let tid = stamp.tid();
+            let home = Home { bucket: self.id, partition: partition.to_vec() };
+            let mut commit = Commit::new(home, tid);
+            commit.carry(stamp);
+            let mut paper = Draft::new(self, commit);
+            draft(&mut paper)?;
+            let (commit, operation) = paper.finish()?;
+            match inner.engine.commit(commit).await? {
+                Outcome::Done => return Ok(Committed::Done(tid)),
+                Outcome::Refused(refusals) => return operation.judge(refusals),
+                Outcome::Stale => {}
+            }
+        }
+        Err(Error::unavailable("partition is too busy to stamp a commit")
+            .with("bucket", self.id.0)
+            .with_bytes("partition", partition))
+    }
+}

@@ -1,0 +1,108 @@
+//! Repeat-safety: an operation leaves its digest in the home partition, in the same commit; a
+//! repeat finds it, changes nothing and gets the first answer.
+//!
+//! The digest covers caller, action, operation id, sequence and canonical parameters. Digests
+//! live as long as the bucket's replay window; an operation id that tells its age (UUIDv7) and
+//! is older than the window is refused, for its digest may be gone.
+
+use std::time::Duration;
+
+use super::Bucket;
+use super::commit::Committed;
+use crate::cell::{HybridClock, Tid, Value, ValueRef};
+use crate::engine::{Commit, Condition, Engine, Expect, Refusal, SpaceId, Write};
+use crate::error::{Error, Result};
+
+/// A write that may be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Who asks.
+    pub caller: String,
+    /// What is asked: the verb.
+    pub action: String,
+    /// The caller's name for the operation.
+    pub id: String,
+    /// Which of several steps of the operation.
+    pub sequence: u64,
+    /// All that shapes the outcome, in canonical form.
+    pub parameters: Vec<u8>,
+}
+
+impl Operation {
+    /// What the operation leaves behind.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        for part in [&self.caller, &self.action, &self.id] {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hasher.update(&self.sequence.to_be_bytes());
+        hasher.update(&self.parameters);
+        hasher.finalize().into()
+    }
+
+    /// Refuses an id that tells an age beyond the window.
+    fn refuse_late(&self, window: Option<Duration>, clock: &HybridClock) -> Result<()> {
+        let (Some(window), Ok(tid)) = (window, self.id.parse::<Tid>()) else { return Ok(()) };
+        if tid.time().saturating_add(window) <= clock.now() {
+            return Err(Error::invalid("operation id is older than the replay window")
+                .with("operation", &self.id)
+                .with("window_seconds", window.as_secs()));
+        }
+        Ok(())
+    }
+}
+
+/// How long a replay space remembers.
+pub fn window(engine: &dyn Engine, space: SpaceId) -> Option<Duration> {
+    let record = engine.spaces().into_iter().find(|record| record.id == space)?;
+    record.spec.keep?.parameters.parse().ok().map(Duration::from_micros)
+}
+
+/// The operation of a commit under way, if it has one.
+#[derive(Default)]
+pub struct Remembered {
+    expectation: Option<usize>,
+}
+
+impl Remembered {
+    /// Makes `commit` refuse a repeat, and remember `answer` for one.
+    pub fn note(
+        bucket: &Bucket,
+        commit: &mut Commit,
+        operation: &Operation,
+        answer: &[u8],
+    ) -> Result<Self> {
+        operation.refuse_late(bucket.replay_window, bucket.engine().clock())?;
+        let digest = operation.digest();
+        let mut payload = commit.tid().as_bytes().to_vec();
+        payload.extend_from_slice(answer);
+        let expectation = commit.expect(bucket.replay, &digest, Expect::Absent);
+        commit.write(bucket.replay, &digest, Write::Put(Value::open(&payload)));
+        Ok(Self { expectation: Some(expectation) })
+    }
+
+    /// What a refused commit comes to: the first answer, if this is a repeat.
+    pub fn judge(&self, refusals: Vec<Refusal>) -> Result<Committed> {
+        let repeat = refusals.iter().find(|refusal| {
+            self.expectation.is_some_and(|e| refusal.condition == Condition::Expectation(e))
+        });
+        match repeat.and_then(|refusal| refusal.found.as_deref()) {
+            Some(found) => {
+                let (tid, answer) = remembered(found)?;
+                Ok(Committed::Replayed { tid, answer: answer.to_vec() })
+            }
+            None => Ok(Committed::Refused(refusals)),
+        }
+    }
+}
+
+/// Reads a stored digest: the commit that left it, and its answer.
+pub fn remembered(stored: &[u8]) -> Result<(Tid, &[u8])> {
+    let payload = ValueRef::decode(stored)?.payload;
+    payload
+        .split_first_chunk()
+        .and_then(|(tid, answer)| Some((Tid::from_bytes(*tid).ok()?, answer)))
+        .ok_or_else(|| Error::corrupt("replay digest is damaged").with_bytes("value", stored))
+}

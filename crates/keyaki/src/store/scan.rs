@@ -1,0 +1,96 @@
+//! Reading: a scan with a stack of stages over it, visibility always at the bottom.
+//!
+//! There is no way to read cells through the store without authorisations. Stages above see only
+//! visible cells, block by block: filters, aggregations, transformations.
+
+use super::Bucket;
+use crate::cell::visibility::{Authorisations, Decisions};
+use crate::engine::{Block, Scan, ScanRequest};
+use crate::error::Result;
+
+/// One layer of the stack.
+pub trait Stage: Send {
+    /// Turns a block into what is left or made of it; it may be empty, if the stage collects.
+    ///
+    /// # Errors
+    /// Whatever ends the scan.
+    fn block(&mut self, block: Block) -> Result<Block>;
+
+    /// What was collected, once the scan is over.
+    ///
+    /// # Errors
+    /// Whatever ends the scan.
+    fn finish(&mut self) -> Result<Block> {
+        Ok(Block::default())
+    }
+}
+
+/// Visible cells in scan order.
+pub struct Cells<'a> {
+    scan: Option<Box<dyn Scan>>,
+    decisions: Decisions,
+    stages: Vec<Box<dyn Stage + 'a>>,
+}
+
+impl Bucket {
+    /// Scans what the authorisations open.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn scan(
+        &self,
+        authorisations: &Authorisations,
+        request: ScanRequest,
+    ) -> Result<Cells<'_>> {
+        let scan = self.engine().scan(request).await?;
+        let decisions = Decisions::new(authorisations.clone());
+        Ok(Cells { scan: Some(scan), decisions, stages: Vec::new() })
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// Puts a stage on top of the stack.
+    #[must_use]
+    pub fn through(mut self, stage: impl Stage + 'a) -> Self {
+        self.stages.push(Box::new(stage));
+        self
+    }
+
+    /// The next cells, never an empty block; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the engine and of the stages.
+    pub async fn next_block(&mut self) -> Result<Option<Block>> {
+        while let Some(scan) = &mut self.scan {
+            let block = match scan.next_block().await? {
+                Some(mut block) => {
+                    block.retain(|cell| self.decisions.visible(cell.visibility()));
+                    self.rise(block, 0)?
+                }
+                None => {
+                    self.scan = None;
+                    self.finish()?
+                }
+            };
+            if !block.is_empty() {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rise(&mut self, block: Block, from: usize) -> Result<Block> {
+        self.stages[from..].iter_mut().try_fold(block, |block, stage| stage.block(block))
+    }
+
+    /// What each stage collected goes through the stages above it.
+    fn finish(&mut self) -> Result<Block> {
+        let mut last = Block::default();
+        for stage in 0..self.stages.len() {
+            let collected = self.stages[stage].finish()?;
+            let risen = self.rise(collected, stage + 1)?;
+            last.append(&risen);
+        }
+        Ok(last)
+    }
+}
