@@ -7,9 +7,11 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::Bucket;
 use super::commit::Committed;
-use crate::cell::{HybridClock, Tid, Value, ValueRef};
+use crate::cell::{HybridClock, Tid, Time, Value, ValueRef};
 use crate::engine::{Commit, Condition, Engine, Expect, Refusal, SpaceId, Write};
 use crate::error::{Error, Result};
 
@@ -44,14 +46,21 @@ impl Operation {
 
     /// Refuses an id that tells an age beyond the window.
     fn refuse_late(&self, window: Option<Duration>, clock: &HybridClock) -> Result<()> {
-        let (Some(window), Ok(tid)) = (window, self.id.parse::<Tid>()) else { return Ok(()) };
-        if tid.time().saturating_add(window) <= clock.now() {
+        let (Some(window), Some(made)) = (window, made_at(&self.id)) else { return Ok(()) };
+        if made.saturating_add(window) <= clock.now() {
             return Err(Error::invalid("operation id is older than the replay window")
                 .with("operation", &self.id)
                 .with("window_seconds", window.as_secs()));
         }
         Ok(())
     }
+}
+
+/// When a time-ordered id was made: a UUIDv7 of anybody's, to the millisecond.
+fn made_at(id: &str) -> Option<Time> {
+    let uuid = Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7)?;
+    let (high, _) = uuid.as_u64_pair();
+    Some(Time::from_micros((high >> 16) * 1_000))
 }
 
 /// How long a replay space remembers.
