@@ -10,13 +10,13 @@ use std::path::Path;
 use rocksdb::DB;
 use rocksdb::checkpoint::Checkpoint;
 
-use super::directory::{Directory, failed, sync_directory};
+use super::directory::{Directory, create_directory, failed, sync_directory};
 use crate::error::{Error, Result};
 
 /// Copies the running store to `to`, which must not be there yet.
 pub fn backup(db: &DB, directory: &Directory, to: &Path) -> Result<()> {
     refuse_existing(to)?;
-    fs::create_dir_all(to).map_err(|e| failed("create directory", to, e))?;
+    create_directory(to).map_err(|e| failed("create directory", to, e))?;
     let checkpoint = Checkpoint::new(db).and_then(|c| c.create_checkpoint(to.join("db")));
     checkpoint
         .map_err(|e| Error::unavailable("backup failed").with("to", to.display()).because(e))?;
@@ -38,14 +38,14 @@ pub fn restore(from: &Path, to: &Path) -> Result<()> {
         if partial.exists() {
             fs::remove_dir_all(&partial)?;
         }
-        fs::create_dir_all(&partial)?;
+        create_directory(&partial)?;
         copy_folder(&source.db(), &partial.join("db"))
     };
     copy().map_err(|e| failed("copy", &partial, e))?;
     source.copy_lists(&partial)?;
     let place = || -> io::Result<()> {
         fs::rename(&partial, to)?;
-        to.parent().filter(|dir| !dir.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
+        std::path::absolute(to)?.parent().map_or(Ok(()), sync_directory)
     };
     place().map_err(|e| failed("rename", to, e))
 }

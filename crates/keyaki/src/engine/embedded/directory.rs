@@ -52,9 +52,7 @@ impl Directory {
     /// `Invalid` if it holds other things, `Unsupported` if it has another format,
     /// `Unavailable` if another process has it open.
     pub fn open_or_begin(path: &Path) -> Result<(Self, bool)> {
-        if !path.exists() {
-            fs::create_dir_all(path).map_err(|e| failed("create directory", path, e))?;
-        }
+        create_directory(path).map_err(|e| failed("create directory", path, e))?;
         inspect(path)?;
         let directory = Self::lock(path)?;
         // Another process may have made the store before this one got the lock.
@@ -261,6 +259,14 @@ fn replace(dir: &Path, name: &str, content: &[u8]) -> Result<()> {
         sync_directory(dir)
     };
     write().map_err(|e| failed("write", &at, e))
+}
+
+/// Makes a directory and those above it, so that they are there after a power loss too.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
+    fs::create_dir_all(&path)?;
+    missing.iter().filter_map(|dir| dir.parent()).try_for_each(sync_directory)
 }
 
 /// Makes a directory's names durable.
