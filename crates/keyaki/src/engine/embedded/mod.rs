@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
-use rocksdb::{BottommostLevelCompaction, CompactOptions, DB, Options};
+use rocksdb::{BottommostLevelCompaction, CompactOptions, DB, Options, WaitForCompactOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::commit::{Commit, Outcome, Route};
@@ -115,6 +115,22 @@ impl EmbeddedEngine {
             writer: Some(writer),
             _flusher: flusher,
         })
+    }
+
+    /// Writes out what is still in memory, and waits until no compaction is left to do: what was
+    /// written by now has then cost all that it will.
+    ///
+    /// # Errors
+    /// `Unavailable` if something can't be written.
+    pub async fn settle(&self) -> Result<()> {
+        let db = self.shared.db.clone();
+        blocking(move || {
+            let mut options = WaitForCompactOptions::default();
+            options.set_flush(true);
+            db.wait_for_compact(&options)
+                .map_err(|e| Error::unavailable("compaction can't finish").because(e))
+        })
+        .await
     }
 
     /// Asks the writer and waits for its answer.
