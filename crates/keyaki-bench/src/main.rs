@@ -1,3 +1,83 @@
-//! The program.
+//! Keyaki beside the bare engine, on this machine and this disk: `keyaki-bench spine [--json]`.
+//!
+//! A figure is a ratio between two runs of one process, so it means something on any machine;
+//! the timings beside it don't. The exit code says whether every figure reached its bar.
 
-fn main() {}
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bare;
+mod cells;
+mod disk;
+mod figure;
+mod meter;
+mod ours;
+mod spine;
+
+use figure::Report;
+
+type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// Measures Keyaki beside the bare engine.
+#[derive(Parser)]
+#[command(name = "keyaki-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// The engine and the store beside RocksDB itself.
+    Spine(Choice),
+}
+
+/// What is run, where, and how it is told.
+#[derive(clap::Args)]
+struct Choice {
+    /// One line of JSON per figure.
+    #[arg(long)]
+    json: bool,
+    /// Where the stores are made, and removed again; a real disk. [default: beside the build]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// The share of the full amount of work.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// Only figures with this in their names.
+    #[arg(long)]
+    only: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let Suite::Spine(choice) = Arguments::parse().suite;
+    match run(choice) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("keyaki-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether every figure reached its bar.
+fn run(choice: Choice) -> Result<bool> {
+    let place = match choice.dir {
+        Some(dir) => dir,
+        None => beside_the_build()?,
+    };
+    let dir = disk::folder_in(&place)?;
+    let mut report = Report::new(choice.json, choice.only);
+    report.say(&disk::describe(dir.path())?);
+    spine::run(dir.path(), choice.scale, &mut report)?;
+    Ok(report.finish())
+}
+
+/// The folder around cargo's target directory: the program is in `target/release`.
+fn beside_the_build() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    Ok(program.ancestors().nth(3).ok_or("the program is nowhere; use --dir")?.to_owned())
+}
