@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rocksdb::DB;
 use rocksdb::checkpoint::Checkpoint;
@@ -28,26 +28,40 @@ pub fn backup(db: &DB, directory: &Directory, to: &Path) -> Result<()> {
 /// Copies a backup to `to`, which must not be there yet.
 ///
 /// # Errors
-/// `NotFound` if `from` is no store, `Conflict` if `to` exists, `Unavailable` if it can't be
-/// copied; then nothing is at `to`.
+/// `NotFound` if `from` is no store, `Conflict` if `to` exists or an interrupted restore left its
+/// work beside it, `Unavailable` if it can't be copied; then nothing is at `to`.
 pub fn restore(from: &Path, to: &Path) -> Result<()> {
     let source = Directory::open(from)?;
     refuse_existing(to)?;
-    let partial = to.with_extension("partial");
-    let copy = || -> io::Result<()> {
-        if partial.exists() {
-            fs::remove_dir_all(&partial)?;
-        }
-        create_directory(&partial)?;
-        copy_folder(&source.db(), &partial.join("db"))
-    };
-    copy().map_err(|e| failed("copy", &partial, e))?;
-    source.copy_lists(&partial)?;
+    let partial = beside(to)?;
+    // Whatever is there, it is not ours to remove.
+    refuse_existing(&partial)?;
+    copy(&source, &partial).inspect_err(|_| {
+        // The failure is told; what it left is only in the way.
+        let _ = fs::remove_dir_all(&partial);
+    })?;
     let place = || -> io::Result<()> {
         fs::rename(&partial, to)?;
         std::path::absolute(to)?.parent().map_or(Ok(()), sync_directory)
     };
     place().map_err(|e| failed("rename", to, e))
+}
+
+/// Where a copy grows until it is whole.
+fn beside(to: &Path) -> Result<PathBuf> {
+    let mut name = to
+        .file_name()
+        .ok_or_else(|| Error::invalid("destination has no name").with("to", to.display()))?
+        .to_owned();
+    name.push(".partial");
+    Ok(to.with_file_name(name))
+}
+
+fn copy(source: &Directory, to: &Path) -> Result<()> {
+    create_directory(to)
+        .and_then(|()| copy_folder(&source.db(), &to.join("db")))
+        .map_err(|e| failed("copy", to, e))?;
+    source.copy_lists(to)
 }
 
 fn refuse_existing(to: &Path) -> Result<()> {

@@ -13,8 +13,8 @@ use rocksdb::{DB, ReadOptions};
 use super::directory::Directory;
 use super::fault::{open_failed, reading};
 use super::log::LogSummary;
-use super::{options, recovery};
-use crate::cell::{HybridClock, SystemWallClock, key, visibility};
+use super::{options, recovery, writer};
+use crate::cell::{HybridClock, SystemWallClock, Time, key, visibility};
 use crate::engine::commit::space_of;
 use crate::engine::fold;
 use crate::engine::rules::Rules;
@@ -170,7 +170,7 @@ impl Walk<'_> {
     ) -> Result<()> {
         let id = space_of(key);
         if id == OWN {
-            return Ok(());
+            return inspect_own(key, value);
         }
         let space = self.spaces.get(id).ok_or_else(|| {
             Error::corrupt("cell belongs to no space").with("space", id.0).with_bytes("key", key)
@@ -183,6 +183,16 @@ impl Walk<'_> {
         *bytes += (key.len() + value.len()) as u64;
         inspect(&space, key, value, visit)
             .map_err(|problem| problem.with("space", id.0).with_bytes("key", key))
+    }
+}
+
+/// The engine's own space holds the clock and nothing else.
+fn inspect_own(key: &[u8], value: &[u8]) -> Result<()> {
+    match key == writer::clock_key() && value.len() == size_of::<Time>() {
+        true => Ok(()),
+        false => Err(Error::corrupt("cell of the engine's own is unknown or damaged")
+            .with_bytes("key", key)
+            .with_bytes("value", value)),
     }
 }
 

@@ -70,9 +70,7 @@ impl Directory {
     /// # Errors
     /// `NotFound` if there is none; else as [`Self::open_or_begin`].
     pub fn open(path: &Path) -> Result<Self> {
-        if !path.exists() || inspect(path)? == State::Unmade {
-            return Err(Error::not_found("no store in this directory").with("dir", path.display()));
-        }
+        require_store(path)?;
         Self::lock(path)
     }
 
@@ -191,6 +189,18 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+/// Makes sure that a store is in `path`, for those who would not make one there.
+///
+/// # Errors
+/// `NotFound` if there is none, `Invalid` if it holds other things, `Unsupported` if it has another
+/// format.
+pub fn require_store(path: &Path) -> Result<()> {
+    if !path.exists() || inspect(path)? == State::Unmade {
+        return Err(Error::not_found("no store in this directory").with("dir", path.display()));
+    }
+    Ok(())
 }
 
 fn inspect(path: &Path) -> Result<State> {

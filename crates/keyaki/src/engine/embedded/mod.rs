@@ -39,7 +39,7 @@ mod writer;
 
 pub use backup::restore;
 pub use check::{Inspection, Report, SpaceReport};
-pub use directory::FORMAT;
+pub use directory::{FORMAT, require_store};
 
 use directory::Directory;
 use fault::{open_failed, reading};
