@@ -6,6 +6,7 @@
 //! undecided, so that none is ever passed by.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ use crate::engine::{CellRef, Commit, ScanRequest, SpaceId, Write};
 use crate::error::{Error, Result};
 
 const HOUR_US: u64 = 3_600_000_000;
+/// A reader who is further behind looks first where the log begins, instead of at every hour.
+const HOURS_TRIED_MAX: u64 = 24;
 
 /// What a mutation did, as its bucket type tells it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -49,7 +52,7 @@ pub struct Change {
 pub struct ChangeRecord {
     /// The commit's id: where reading goes on after this one.
     pub id: Tid,
-    /// Which home cell's partition it happened in.
+    /// The home partition it happened in, with the item as its sort key.
     pub owner: Owner,
     /// Who may see it.
     pub visibility: Vec<u8>,
@@ -72,15 +75,14 @@ pub struct ChangePage {
 pub fn write(
     space: SpaceId,
     commit: &mut Commit,
+    owner: &Owner,
     change: &Change,
-    before: &[u8],
-    after: &[u8],
+    (before, after): (&[u8], &[u8]),
 ) -> Result<()> {
     let payload = serde_json::to_vec(change)
         .map_err(|e| Error::invalid("change record is not JSON").because(e))?;
     let mut sort = commit.tid().as_bytes().to_vec();
-    let partition = commit.home().partition.clone();
-    Owner { space, partition, sort: change.item.as_bytes().to_vec() }.append(&mut sort)?;
+    owner.append(&mut sort)?;
     let visibility = visibility::conjunction(before, after);
     let value = Value::visible_to(&visibility, &payload);
     let hour = partition_of(commit.tid().time().micros() / HOUR_US);
@@ -120,12 +122,16 @@ impl Bucket {
     ) -> Result<ChangePage> {
         let inner = &self.store.inner;
         let until = inner.inflight.settled_before(inner.engine.clock());
-        let mut page = ChangePage { changes: Vec::new(), next: Tid::new(until, 0), more: false };
-        let from = match since {
-            Some(tid) => tid.time(),
-            None => self.earliest_change(until).await?,
-        };
-        for hour in from.micros() / HOUR_US..=until.micros() / HOUR_US {
+        // The last id below all that is undecided, whichever node gave it.
+        let settled = Tid::new(until.saturating_sub(Duration::from_micros(1)), u64::MAX);
+        let next = since.map_or(settled, |since| since.max(settled));
+        let mut page = ChangePage { changes: Vec::new(), next, more: false };
+        let last = settled.time().micros() / HOUR_US;
+        let mut first = since.map_or(0, |since| since.time().micros() / HOUR_US);
+        if last.saturating_sub(first) > HOURS_TRIED_MAX {
+            first = first.max(self.earliest_change(until).await?.micros() / HOUR_US);
+        }
+        for hour in first..=last {
             let begin = since.map_or(Bound::Unbounded, after);
             let end = Bound::Excluded(Tid::new(until, 0).as_bytes().to_vec());
             let request = ScanRequest::range(self.changes, partition_of(hour), begin, end);

@@ -77,9 +77,8 @@ impl Checker<'_> {
         let said = chunk::Head::decode(head.payload())?;
         for number in 0..said.chunks() {
             let at = chunk::place(head.sort(), head.time(), number as u32);
-            if let Some(found) = self.inspection.find(chunks, &head.partition(), &at)? {
-                length += ValueRef::decode(&found)?.payload.len() as u64;
-            }
+            let Some(found) = self.inspection.find(chunks, &head.partition(), &at)? else { break };
+            length += ValueRef::decode(&found)?.payload.len() as u64;
         }
         match length == said.length {
             true => Ok(()),

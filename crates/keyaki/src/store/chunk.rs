@@ -1,7 +1,7 @@
 //! Large values: a head among the primaries, and chunks of bounded size in a space beside it.
 //!
 //! The head's payload is the length of the whole (u64) and of a chunk (u32), big endian. A chunk
-//! lies at `sort as a part | commit id of the head | number (u32)` in the same partition, so
+//! lies at `sort as a part | commit time of the head (u64) | number (u32)` in the same partition, so
 //! that two versions never share one, and goes in the commit that replaces its head.
 
 use super::Bucket;
@@ -33,9 +33,11 @@ impl Head {
         let read = || {
             let (length, chunk) = payload.split_first_chunk()?;
             let chunk = u32::from_be_bytes(chunk.try_into().ok()?);
-            (chunk > 0).then_some(Self { length: u64::from_be_bytes(*length), chunk })
+            let length = u64::from_be_bytes(*length);
+            (chunk > 0).then_some(Self { length, chunk })
         };
-        read().ok_or_else(|| {
+        // Chunks are numbered by a u32.
+        read().filter(|head| head.chunks() <= u32::MAX.into()).ok_or_else(|| {
             Error::corrupt("head of a large value is damaged").with_bytes("payload", payload)
         })
     }

@@ -169,7 +169,9 @@ impl<'a> Draft<'a> {
     /// Writes a change record. It is seen by those who may see both `before` and `after`, the
     /// item's old and new visibility.
     pub fn change(&mut self, change: &Change, before: &[u8], after: &[u8]) -> Result<()> {
-        changes::write(self.bucket.changes, &mut self.commit, change, before, after)
+        let owner = self.owner(change.item.as_bytes());
+        let space = self.bucket.changes;
+        changes::write(space, &mut self.commit, &owner, change, (before, after))
     }
 
     /// Makes the commit repeat-safe: a repeat of `operation` changes nothing and gets `answer`.

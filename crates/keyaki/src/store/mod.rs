@@ -4,7 +4,7 @@
 //! operations so that a repeat changes nothing, writes change records in the same commit, keeps
 //! ordered views, cuts large values into chunks, and filters every read by visibility.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -55,7 +55,8 @@ struct Inner {
 
 impl Store {
     /// A store on `engine`. `node` should be random, and must differ between processes that
-    /// share an engine. Must be called inside a tokio runtime if the settings ask for sweeps.
+    /// share an engine; within a process, an engine has one store and its clones, for the change
+    /// feed waits only for commits that its own store has stamped. Must be called inside a tokio runtime if the settings ask for sweeps.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, settings: StoreSettings, node: u64) -> Self {
         let every = settings.sweep_every;
@@ -78,8 +79,9 @@ impl Store {
     /// Makes the spaces of a new bucket.
     ///
     /// # Errors
-    /// Those of [`Engine::create_space`].
+    /// `Invalid` if two of its spaces have one label; those of [`Engine::create_space`].
     pub async fn create_bucket(&self, spec: BucketSpec) -> Result<Bucket> {
+        spec.refuse_same_labels()?;
         let id = BucketId(self.inner.next_bucket.fetch_add(1, Ordering::Relaxed));
         let mut spaces = BTreeMap::new();
         let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
@@ -168,6 +170,21 @@ pub struct BucketSpec {
     pub spaces: Vec<SpaceSpec>,
 }
 
+impl BucketSpec {
+    fn refuse_same_labels(&self) -> Result<()> {
+        let own = self.spaces.iter().map(|space| space.label.as_str());
+        let mut seen = BTreeSet::new();
+        for label in LABELS.into_iter().chain(own) {
+            if !seen.insert(label) {
+                return Err(
+                    Error::invalid("a bucket has two spaces of one label").with("label", label)
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 const PRIMARY: &str = "primary";
 const CHUNKS: &str = "chunks";
 const REPLAY: &str = "replay";
@@ -175,6 +192,7 @@ const CHANGES: &str = "changes";
 const VIEWS: &str = "views";
 const CLAIMS: &str = "claims";
 const QUARANTINE: &str = "quarantine";
+const LABELS: [&str; 7] = [PRIMARY, CHUNKS, REPLAY, CHANGES, VIEWS, CLAIMS, QUARANTINE];
 
 fn standard_spaces(id: BucketId, spec: &BucketSpec) -> Vec<SpaceSpec> {
     let aging = |space: SpaceSpec, most: Option<Duration>| match most {
@@ -234,6 +252,12 @@ impl Bucket {
     #[must_use]
     pub fn id(&self) -> BucketId {
         self.id
+    }
+
+    /// The store it is in.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The space of primaries.

@@ -1,5 +1,6 @@
 //! Ordered views: indexes, lookup terms, listings. Entries are sorted by a key of the bucket
-//! type's making, then by their owner, and come back in pages, in either direction.
+//! type's making, then by their owner, and come back in pages, in either direction. Keys are made
+//! of [`Parts`]: none is a prefix of another, or entries would not keep the order of their keys.
 //!
 //! A view is a partition named after it, or on engines that spread views several, by a hash of
 //! the owner; reading merges them again. Page lengths count visible entries only.
@@ -48,7 +49,7 @@ pub struct PageRequest {
     pub direction: Direction,
     /// Behind this entry, as [`Page::next`] or an earlier page said.
     pub after: Option<Vec<u8>>,
-    /// At most so many.
+    /// At most so many, but at least one.
     pub limit: usize,
 }
 
@@ -164,7 +165,7 @@ impl Bucket {
         let mut last = Vec::new();
         while let Some(shard) = foremost(&mut shards, request.direction) {
             let cell = shard.block.get(shard.at);
-            if page.entries.len() == request.limit {
+            if page.entries.len() == request.limit.max(1) {
                 page.next = Some(last);
                 break;
             }
