@@ -1,3 +1,19 @@
-//! The program.
+//! The program: parses what was asked, does it, and says by its exit code how it went.
 
-fn main() {}
+mod args;
+mod command;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let filter = EnvFilter::try_from_env("KEYAKI_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match command::run(args.command) {
+        Ok(verdict) => verdict.into(),
+        Err(failure) => failure.report(),
+    }
+}
