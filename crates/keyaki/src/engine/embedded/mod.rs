@@ -91,7 +91,8 @@ impl EmbeddedEngine {
         if new {
             directory.finish_making()?;
         }
-        observe_latest(&db, &clock)?;
+        let newest = newest_commit(&db)?;
+        clock.observe(newest);
         clear_retired(&db, &spaces)?;
         let shared = Arc::new(Shared {
             db: Arc::new(db),
@@ -103,7 +104,7 @@ impl EmbeddedEngine {
         });
         let (queue, requests) = mpsc::channel(settings.queue_commits_max.max(1));
         let sync = options::write_options(settings.durability);
-        let writer = writer::start(shared.clone(), sync, requests)?;
+        let writer = writer::start(shared.clone(), sync, newest, requests)?;
         let flusher = match settings.durability {
             Durability::Sync => None,
             Durability::Interval(every) => Some(Flusher::start(shared.clone(), every)?),
@@ -269,16 +270,14 @@ impl Engine for EmbeddedEngine {
     }
 }
 
-/// The clock goes on from the latest commit, wherever the wall clock is.
-fn observe_latest(db: &DB, clock: &HybridClock) -> Result<()> {
-    if let Some(stored) = reading(db.get(writer::clock_key()))? {
-        let bytes = stored
-            .as_slice()
-            .try_into()
-            .map_err(|_| Error::corrupt("clock cell is damaged").with_bytes("value", &stored))?;
-        clock.observe(Time::from_bytes(bytes));
-    }
-    Ok(())
+/// The time of the latest commit, from which the clock goes on wherever the wall clock is.
+fn newest_commit(db: &DB) -> Result<Time> {
+    let Some(stored) = reading(db.get(writer::clock_key()))? else { return Ok(Time::ZERO) };
+    let bytes = stored
+        .as_slice()
+        .try_into()
+        .map_err(|_| Error::corrupt("clock cell is damaged").with_bytes("value", &stored))?;
+    Ok(Time::from_bytes(bytes))
 }
 
 /// Finishes drops that were interrupted.

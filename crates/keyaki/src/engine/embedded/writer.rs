@@ -92,18 +92,20 @@ impl Shared {
     }
 }
 
-/// The writer's thread; it ends when its queue is closed and drained.
+/// The writer's thread; it ends when its queue is closed and drained. Of all earlier commits it
+/// knows the `newest` time alone, so all that are not later are stale to it.
 pub fn start(
     shared: Arc<Shared>,
     sync: WriteOptions,
+    newest: Time,
     queue: mpsc::Receiver<Request>,
 ) -> Result<JoinHandle<()>> {
     let mut writer = Writer {
         shared,
         sync,
         hasher: RandomState::new(),
-        latest: vec![Time::ZERO; LATEST_SLOTS],
-        newest: Time::ZERO,
+        latest: vec![newest; LATEST_SLOTS],
+        newest,
     };
     std::thread::Builder::new()
         .name("keyaki-writer".to_owned())
