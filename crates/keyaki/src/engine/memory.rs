@@ -199,11 +199,11 @@ impl Engine for MemoryEngine {
             condemned.extend(Condemned::judge(&space, key, value, now)?);
         }
         let mut swept = Swept::default();
-        for cell in condemned {
+        for cell in condemned.into_iter().filter(|cell| cell.may_go(&self.spaces)) {
             cell.count(&mut swept);
             state.cells.remove(&cell.key);
-            if let Some(copy) = cell.quarantine {
-                state.cells.insert(copy, cell.value);
+            if let Some(copy) = cell.copy {
+                state.cells.insert(copy.key, copy.value);
             }
         }
         Ok(swept)

@@ -2,7 +2,7 @@
 
 use super::fold;
 use super::scan::CellRef;
-use super::space::Space;
+use super::space::{Space, SpaceId, Spaces};
 use super::{Swept, Verdict};
 use crate::cell::{Time, key};
 use crate::error::Result;
@@ -13,13 +13,24 @@ pub(super) struct Condemned {
     pub key: Vec<u8>,
     /// The value that was judged: the cell goes only if it still has it.
     pub value: Vec<u8>,
-    /// Where a copy goes.
-    pub quarantine: Option<Vec<u8>>,
+    /// What goes to the quarantine in its place.
+    pub copy: Option<QuarantineCopy>,
     verdict: Verdict,
 }
 
+/// An invalid cell as it lies in quarantine: as readers would have seen it, so that its time and
+/// visibility are right even where operands lay unfolded.
+pub(super) struct QuarantineCopy {
+    space: SpaceId,
+    /// Its key there.
+    pub key: Vec<u8>,
+    /// Its value there.
+    pub value: Vec<u8>,
+}
+
 impl Condemned {
-    /// Judges a stored cell; `None` if it stays.
+    /// Judges a stored cell; `None` if it stays. An invalid one that has nowhere to go stays,
+    /// hidden: nothing vanishes silently.
     ///
     /// # Errors
     /// `Corrupt` if the cell can't be read.
@@ -33,19 +44,19 @@ impl Condemned {
         let shown = fold::presentable(space.merge.as_deref(), value)?;
         let cell = CellRef::decode(stored_key, &shown)?;
         let verdict = rule.judge(&cell, now);
-        let quarantine = match verdict {
-            Verdict::Keep => return Ok(None),
-            Verdict::Expired => None,
-            Verdict::Invalid => space.record.spec.quarantine.map(|quarantine| {
-                let mut sort = space.id().0.to_be_bytes().to_vec();
-                sort.extend_from_slice(&cell.time().to_bytes());
-                sort.extend_from_slice(cell.sort());
-                let mut copy = Vec::new();
-                key::cell_key(quarantine.0, &cell.partition(), &sort, &mut copy);
-                copy
-            }),
+        let copy = match (verdict, space.record.spec.quarantine) {
+            (Verdict::Keep, _) | (Verdict::Invalid, None) => return Ok(None),
+            (Verdict::Expired, _) => None,
+            (Verdict::Invalid, Some(quarantine)) => {
+                Some(QuarantineCopy::of(&cell, space.id(), quarantine))
+            }
         };
-        Ok(Some(Self { key: stored_key.to_vec(), value: value.to_vec(), quarantine, verdict }))
+        Ok(Some(Self { key: stored_key.to_vec(), value: value.to_vec(), copy, verdict }))
+    }
+
+    /// Whether it may go: the quarantine of an invalid cell may have been dropped.
+    pub fn may_go(&self, spaces: &Spaces) -> bool {
+        self.copy.as_ref().is_none_or(|copy| spaces.usable(copy.space).is_ok())
     }
 
     /// Counts it as removed.
@@ -54,5 +65,16 @@ impl Condemned {
             Verdict::Invalid => swept.invalid += 1,
             _ => swept.expired += 1,
         }
+    }
+}
+
+impl QuarantineCopy {
+    fn of(cell: &CellRef<'_>, from: SpaceId, quarantine: SpaceId) -> Self {
+        let mut sort = from.0.to_be_bytes().to_vec();
+        sort.extend_from_slice(&cell.time().to_bytes());
+        sort.extend_from_slice(cell.sort());
+        let mut key = Vec::new();
+        key::cell_key(quarantine.0, &cell.partition(), &sort, &mut key);
+        Self { space: quarantine, key, value: cell.encoded().to_vec() }
     }
 }

@@ -245,13 +245,13 @@ impl Writer {
         self.shared.writable()?;
         let mut batch = WriteBatch::default();
         let mut swept = Swept::default();
-        for cell in cells {
+        for cell in cells.iter().filter(|cell| cell.may_go(&self.shared.spaces)) {
             if reading(self.shared.db.get_pinned(&cell.key))?.as_deref() != Some(&cell.value) {
                 continue;
             }
             batch.delete(&cell.key);
-            if let Some(copy) = &cell.quarantine {
-                batch.put(copy, &cell.value);
+            if let Some(copy) = &cell.copy {
+                batch.put(&copy.key, &copy.value);
             }
             cell.count(&mut swept);
         }
