@@ -1,3 +1,5 @@
 //! What tests of every layer share.
 
 pub mod clock;
+pub mod conformance;
+pub mod random;
