@@ -1,17 +1,19 @@
-//! Before RocksDB replays its log: a torn tail is cut off, any other damage is refused with its
-//! file and offset. Left to itself RocksDB names neither, and may take damage for a torn tail.
+//! Before RocksDB reads its manifest and replays its log: a torn tail is cut off, any other damage
+//! is refused with its file and offset. Left to itself RocksDB names neither, and may take damage
+//! for a torn tail.
 
 use std::path::Path;
 
 use super::log::{self, LogDamage, LogSummary};
 use crate::error::{Error, Result};
 
-/// Reads all logs in `db` and changes nothing.
+/// Reads the manifest and all logs in `db`, and changes nothing.
 ///
 /// # Errors
 /// `Corrupt` if one is damaged anywhere but in its unfinished tail.
 pub fn verify(db: &Path) -> Result<LogSummary> {
-    log::verify_logs(db).map_err(|damage| match damage {
+    let verified = log::verify_manifest(db).and_then(|()| log::verify_logs(db));
+    verified.map_err(|damage| match damage {
         LogDamage::Damaged { file, offset, reason } => Error::corrupt("log is damaged")
             .with("file", file.display())
             .with("offset", offset)

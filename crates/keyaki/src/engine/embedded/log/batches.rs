@@ -70,8 +70,8 @@ pub struct Batches<'a> {
     history: &'a mut History,
     /// The batch whose First has been read, and not its Last.
     open: Option<(u64, Start)>,
-    /// What is compressed has no sequence number we could read.
-    compressed: bool,
+    /// What is compressed has no sequence number we could read, and the manifest's have none.
+    unnumbered: bool,
 }
 
 impl<'a> Batches<'a> {
@@ -79,7 +79,11 @@ impl<'a> Batches<'a> {
         if history.link == Link::Same {
             history.link = Link::Earlier;
         }
-        Self { history, open: None, compressed: false }
+        Self { history, open: None, unnumbered: false }
+    }
+
+    pub fn unnumbered(history: &'a mut History) -> Self {
+        Self { history, open: None, unnumbered: true }
     }
 
     /// Where the batch starts that has no end yet.
@@ -89,7 +93,7 @@ impl<'a> Batches<'a> {
 
     /// The least sequence number that the next batch of this log may have.
     pub fn least(&self) -> u64 {
-        if self.compressed { 0 } else { self.history.least() }
+        if self.unnumbered { 0 } else { self.history.least() }
     }
 
     /// The record at `offset`.
@@ -107,7 +111,7 @@ impl<'a> Batches<'a> {
             }
             (Kind::Last, Some((first, start))) => self.close(first, start.and(payload)),
             (Kind::Compression, None) => {
-                self.compressed = true;
+                self.unnumbered = true;
                 Ok(())
             }
             (Kind::Note, None) => Ok(()),
@@ -122,7 +126,7 @@ impl<'a> Batches<'a> {
 
     fn close(&mut self, offset: u64, start: Start) -> Result<(), Break> {
         self.history.count += 1;
-        if self.compressed { Ok(()) } else { self.history.add(offset, start) }
+        if self.unnumbered { Ok(()) } else { self.history.add(offset, start) }
     }
 }
 

@@ -5,10 +5,11 @@
 //! torn tails, it drops a record whose damaged length reaches past the end of the file together
 //! with everything after it, skips the rest of a block that reads as zeros, and never says where.
 //!
-//! `record` knows the format, `walk` what a healthy log looks like, `tail` how to tell a write that
+//! `manifest` does the same for the list of tables. `record` knows the format, `walk` what a healthy log looks like, `tail` how to tell a write that
 //! was interrupted from one that was damaged later. What the batches say is left to RocksDB.
 
 mod batches;
+mod manifest;
 mod record;
 mod tail;
 mod walk;
@@ -19,6 +20,8 @@ mod tests;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+
+pub use manifest::verify_manifest;
 
 use batches::History;
 use walk::{Break, End};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::record::{BLOCK, HEADER, Masked, checksum};
-use super::{LogDamage, LogSummary, TornTail, cut, verify_logs};
+use super::{LogDamage, LogSummary, TornTail, cut, verify_logs, verify_manifest};
 
 /// A log as RocksDB's writer would leave it.
 #[derive(Default, Clone)]
@@ -436,4 +436,35 @@ fn a_log_that_changed_is_not_cut() {
     fs::write(store.file(0), &log.bytes).unwrap();
     cut(&torn).unwrap_err();
     assert_eq!(fs::read(store.file(0)).unwrap(), log.bytes);
+}
+
+#[test]
+fn a_manifest_may_be_torn_and_every_flipped_bit_of_it_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [current, file] = ["CURRENT", "MANIFEST-000005"].map(|name| dir.path().join(name));
+    let log = Log::default().append(&noise(1, 5)).append(&noise(2, 200)).append(&noise(3, 60));
+    let verify = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        verify_manifest(dir.path())
+    };
+    fs::write(&current, "MANIFEST-000005\n").unwrap();
+    for end in 0..=log.bytes.len() {
+        verify(&log.bytes[..end]).unwrap();
+    }
+    for bit in 0..log.bytes.len() * 8 {
+        let mut bytes = log.bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        match verify(&bytes) {
+            Err(LogDamage::Damaged { offset, .. }) => {
+                assert_eq!(offset, log.record_of(bit / 8) as u64);
+            }
+            other => panic!("bit {bit}: {other:?}"),
+        }
+    }
+    for name in ["MANIFEST-000004\n", "MANIFEST-000005", "\n", "manifest\n"] {
+        fs::write(&current, name).unwrap();
+        assert!(matches!(verify(&log.bytes), Err(LogDamage::Damaged { .. })), "{name:?}");
+    }
+    fs::remove_file(current).unwrap();
+    assert!(matches!(verify(&log.bytes), Err(LogDamage::Damaged { .. })));
 }

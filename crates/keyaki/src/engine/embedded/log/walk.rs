@@ -47,6 +47,11 @@ pub fn walk(file: File, history: &mut History) -> Result<End, Break> {
     Ok(end)
 }
 
+/// Walks through a log whose records hold something else than numbered batches.
+pub fn walk_unnumbered(file: File) -> Result<End, Break> {
+    run(&mut Blocks::new(file), &mut Batches::unnumbered(&mut History::default()))
+}
+
 fn run(blocks: &mut Blocks, batches: &mut Batches<'_>) -> Result<End, Break> {
     while blocks.advance()? {
         let mut at = 0;
