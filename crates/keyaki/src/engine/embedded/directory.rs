@@ -208,7 +208,12 @@ fn inspect(path: &Path) -> Result<State> {
         Ok(text) => check_format(path, &text).map(|()| State::Store),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let ours = holds_only_ours(path).map_err(|e| failed("read directory", path, e))?;
-            if ours { Ok(State::Unmade) } else { Err(not_ours(path)) }
+            match ours {
+                false => Err(not_ours(path)),
+                true if lists_spaces(path) => Err(Error::corrupt("format file is missing")
+                    .with("file", path.join(MARK).display())),
+                true => Ok(State::Unmade),
+            }
         }
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
             Err(Error::corrupt("format file is damaged").with("file", path.join(MARK).display()))
@@ -247,6 +252,11 @@ fn holds_only_ours(path: &Path) -> io::Result<bool> {
     // The lock file is still empty if its maker died right after creating it.
     let locked = || fs::read(path.join(LOCK)).is_ok_and(|t| t.is_empty() || t == LOCK_TEXT);
     Ok(empty || locked())
+}
+
+/// Spaces are made in finished stores only.
+fn lists_spaces(path: &Path) -> bool {
+    fs::read(path.join(SPACES)).is_ok_and(|text| text.iter().filter(|&&b| b == b'\n').count() > 1)
 }
 
 fn not_ours(path: &Path) -> Error {

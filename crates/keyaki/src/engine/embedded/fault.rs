@@ -15,8 +15,10 @@ pub fn read_failed(error: rocksdb::Error) -> Error {
 
 /// A store that could not be opened.
 pub fn open_failed(error: rocksdb::Error) -> Error {
+    let lost = error.to_string().contains("No such file or directory");
     match error.kind() {
         ErrorKind::Corruption => Error::corrupt("store is damaged").because(error),
+        _ if lost => Error::corrupt("store has lost a file").because(error),
         _ => Error::unavailable("store can't be opened").because(error),
     }
 }
