@@ -86,15 +86,16 @@ impl Store {
         let mut spaces = BTreeMap::new();
         let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
         spaces.insert(QUARANTINE.to_owned(), quarantine);
-        for space in standard_spaces(id, &spec) {
-            let label = space.label.clone();
-            spaces.insert(label, self.engine().create_space(space).await?);
-        }
-        for mut space in spec.spaces {
+        // The standard spaces come last: a bucket that has them all was made to the end.
+        let standard = standard_spaces(id, &spec);
+        let own = spec.spaces.into_iter().map(|mut space| {
             space.bucket = id;
             if space.keep.is_some() {
                 space.quarantine.get_or_insert(quarantine);
             }
+            space
+        });
+        for space in own.chain(standard) {
             let label = space.label.clone();
             spaces.insert(label, self.engine().create_space(space).await?);
         }
