@@ -9,18 +9,23 @@ use crate::error::{Error, Result};
 pub fn read_failed(error: rocksdb::Error) -> Error {
     match error.kind() {
         ErrorKind::Corruption => Error::corrupt("stored data is damaged").because(error),
+        _ if misses_a_file(&error) => Error::corrupt("store has lost a file").because(error),
         _ => Error::unavailable("read failed").because(error),
     }
 }
 
 /// A store that could not be opened.
 pub fn open_failed(error: rocksdb::Error) -> Error {
-    let lost = error.to_string().contains("No such file or directory");
     match error.kind() {
         ErrorKind::Corruption => Error::corrupt("store is damaged").because(error),
-        _ if lost => Error::corrupt("store has lost a file").because(error),
+        _ if misses_a_file(&error) => Error::corrupt("store has lost a file").because(error),
         _ => Error::unavailable("store can't be opened").because(error),
     }
+}
+
+/// Whether a file is gone that must be there.
+fn misses_a_file(error: &rocksdb::Error) -> bool {
+    error.to_string().contains("No such file")
 }
 
 /// Whether a read stopped at the edge of what is in memory.

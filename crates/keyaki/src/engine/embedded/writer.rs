@@ -148,7 +148,9 @@ impl Writer {
         match request {
             Request::Commit(commit, reply) => self.commit(&mut vec![(commit, reply)]),
             Request::Ingest(commit, files, reply) => {
-                let _ = reply.send(self.ingest(&commit, &files));
+                let answer = self.ingest(&commit, &files);
+                settle(commit);
+                let _ = reply.send(answer);
             }
             Request::Remove(cells, reply) => {
                 let _ = reply.send(self.remove(&cells));
@@ -178,7 +180,8 @@ impl Writer {
         }
         let written = if batch.is_empty() { Ok(()) } else { self.write(batch) };
         let failure = written.err();
-        for ((_, reply), outcome) in group.drain(..).zip(outcomes) {
+        for ((commit, reply), outcome) in group.drain(..).zip(outcomes) {
+            settle(commit);
             let answer = match (&failure, outcome) {
                 (Some(failure), Ok(Outcome::Done)) => Err(again(failure)),
                 (_, outcome) => outcome,
@@ -297,6 +300,12 @@ fn fill(batch: &mut WriteBatch, commit: &Sealed) {
             StoredWrite::Merge(operand) => batch.merge(key, operand),
         }
     }
+}
+
+/// Lets go of what a commit carries before its caller hears the answer: whoever knows that a commit
+/// took must find it in the change feed, which waits for stamps that are still out.
+fn settle(commit: Sealed) {
+    drop(commit);
 }
 
 /// The group's failure, told to each of its commits.
