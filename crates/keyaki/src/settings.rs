@@ -15,6 +15,10 @@ pub struct EmbeddedSettings {
     pub compression: Compression,
     /// Commits that may wait for the writer before callers have to.
     pub queue_commits_max: usize,
+    /// Bytes of such commits; one larger commit may wait alone.
+    pub queue_bytes_max: usize,
+    /// Bulk commits whose files may be written at a time.
+    pub bulk_commits_max: usize,
 }
 
 impl Default for EmbeddedSettings {
@@ -25,6 +29,8 @@ impl Default for EmbeddedSettings {
             durability: Durability::Sync,
             compression: Compression::Lz4ThenZstd,
             queue_commits_max: 1024,
+            queue_bytes_max: 64 << 20,
+            bulk_commits_max: 2,
         }
     }
 }

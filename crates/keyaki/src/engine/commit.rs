@@ -103,16 +103,16 @@ pub struct Commit {
     slots: Vec<Slot>,
     /// The first value that could not even be encoded.
     fault: Option<Error>,
-    companion: Companion,
+    companions: Companions,
 }
 
-/// Something that lives as long as a commit is undecided.
+/// What lives as long as a commit is undecided.
 #[derive(Default)]
-struct Companion(Option<Box<dyn Any + Send + Sync>>);
+struct Companions(Vec<Box<dyn Any + Send + Sync>>);
 
-impl std::fmt::Debug for Companion {
+impl std::fmt::Debug for Companions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "some" } else { "none" })
+        write!(f, "{} companions", self.0.len())
     }
 }
 
@@ -154,7 +154,7 @@ impl Commit {
             bytes: Vec::new(),
             slots: Vec::new(),
             fault: None,
-            companion: Companion::default(),
+            companions: Companions::default(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Commit {
     /// Keeps `companion` until the engine has decided and can show what it decided, even if the
     /// caller no longer waits for the answer.
     pub fn carry(&mut self, companion: impl Send + Sync + 'static) {
-        self.companion = Companion(Some(Box::new(companion)));
+        self.companions.0.push(Box::new(companion));
     }
 
     /// Its id, which holds its time.
@@ -287,7 +287,7 @@ impl Commit {
             claims,
             bytes: self.bytes,
             slots: self.slots,
-            _companion: self.companion,
+            companions: self.companions,
         })
     }
 
@@ -373,7 +373,7 @@ pub struct Sealed {
     claims: Vec<SealedClaim>,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
-    _companion: Companion,
+    companions: Companions,
 }
 
 #[derive(Debug)]
@@ -404,6 +404,11 @@ impl Sealed {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.home
+    }
+
+    /// As [`Commit::carry`].
+    pub fn carry(&mut self, companion: impl Send + Sync + 'static) {
+        self.companions.0.push(Box::new(companion));
     }
 
     /// Bytes of keys and values.

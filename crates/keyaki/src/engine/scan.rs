@@ -178,6 +178,13 @@ impl<'a> CellRef<'a> {
         self.sort
     }
 
+    /// Appends its stored key but for the space.
+    pub(super) fn append_key(&self, key: &mut Vec<u8>) {
+        key.extend_from_slice(self.partition);
+        key.push(0);
+        key.extend_from_slice(self.sort);
+    }
+
     /// Its value with the header, as expectations want it.
     #[must_use]
     pub fn encoded(&self) -> &'a [u8] {
@@ -255,11 +262,10 @@ impl Block {
     /// Copies a cell in.
     pub fn push(&mut self, cell: &CellRef<'_>) {
         let key = self.bytes.len();
-        self.bytes.extend_from_slice(cell.partition);
-        self.bytes.push(0);
-        self.bytes.extend_from_slice(cell.sort);
+        cell.append_key(&mut self.bytes);
         let encoded = self.bytes.len();
         self.bytes.extend_from_slice(cell.encoded);
+        let end = u32::try_from(self.bytes.len()).expect("a block holds less than 4 GiB");
         let payload = self.bytes.len() - cell.value.payload.len();
         self.slots.push(Slot {
             key: key as u32,
@@ -267,7 +273,7 @@ impl Block {
             encoded: encoded as u32,
             visibility: (payload - cell.value.visibility.len()) as u32,
             payload: payload as u32,
-            end: self.bytes.len() as u32,
+            end,
         });
     }
 

@@ -32,6 +32,7 @@ mod log;
 mod merge;
 mod options;
 mod recovery;
+mod room;
 mod scan;
 mod splits;
 mod sweep;
@@ -44,6 +45,7 @@ pub use directory::{FORMAT, require_store};
 use directory::Directory;
 use fault::{open_failed, reading};
 use flusher::Flusher;
+use room::Room;
 use writer::{Request, Shared};
 
 /// An engine in a directory.
@@ -51,6 +53,7 @@ pub struct EmbeddedEngine {
     shared: Arc<Shared>,
     options: Arc<Options>,
     queue: Option<mpsc::Sender<Request>>,
+    room: Room,
     writer: Option<JoinHandle<()>>,
     _flusher: Option<Flusher>,
 }
@@ -113,6 +116,7 @@ impl EmbeddedEngine {
             shared,
             options: Arc::new(options),
             queue: Some(queue),
+            room: Room::new(settings),
             writer: Some(writer),
             _flusher: flusher,
         })
@@ -147,13 +151,15 @@ impl EmbeddedEngine {
 
     async fn bulk(&self, commit: Commit) -> Result<Outcome> {
         self.shared.writable()?;
+        let room = self.room.bulk().await?;
         let (shared, options) = (self.shared.clone(), self.options.clone());
-        let (sealed, files) = blocking(move || {
+        let (mut sealed, files) = blocking(move || {
             let sealed = commit.seal(&shared.spaces)?;
             let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)?;
             Ok((sealed, files))
         })
         .await?;
+        sealed.carry(room);
         self.ask(|reply| Request::Ingest(sealed, files, reply)).await
     }
 }
@@ -203,7 +209,8 @@ impl Engine for EmbeddedEngine {
         if commit.route() == Route::Bulk {
             return self.bulk(commit).await;
         }
-        let sealed = commit.seal(&self.shared.spaces)?;
+        let mut sealed = commit.seal(&self.shared.spaces)?;
+        sealed.carry(self.room.queue(sealed.bytes()).await?);
         self.ask(|reply| Request::Commit(sealed, reply)).await
     }
 
@@ -216,7 +223,7 @@ impl Engine for EmbeddedEngine {
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.shared.spaces.usable(request.space)?;
-        scan::begin(&self.shared.db, space, &request, self.shared.clock.now()).await
+        scan::begin(&self.shared.db, space, &request, self.shared.clock.now())
     }
 
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>> {

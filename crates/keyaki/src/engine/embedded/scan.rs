@@ -1,14 +1,14 @@
 //! Scans and reads on RocksDB.
 //!
 //! What is in memory is answered on the spot; what needs the disk, or is long, crosses to a
-//! blocking thread. One iterator serves a whole scan, and an iterator sees one state of the
-//! store. The next block is made while the caller works on the last one.
+//! blocking thread, where the next block is made while the caller works on the last one. Both
+//! iterators, the one on the spot and the one that goes on behind it, see the same state.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rocksdb::{DB, DBRawIterator, ReadOptions, ReadTier};
+use rocksdb::{DB, DBRawIterator, ReadOptions, ReadTier, Snapshot};
 use self_cell::self_cell;
 use tokio::task::JoinHandle;
 
@@ -45,7 +45,7 @@ self_cell!(
 );
 
 /// Begins a scan.
-pub async fn begin(
+pub fn begin(
     db: &Arc<DB>,
     space: Arc<Space>,
     request: &ScanRequest,
@@ -57,15 +57,16 @@ pub async fn begin(
         return Ok(Box::new(EmbeddedScan::Done));
     }
     let plan = Plan { space, from, to, direction: request.direction, now };
-    if let Some(block) = on_the_spot(db, &plan, left)? {
-        return Ok(Box::new(EmbeddedScan::Spot(block)));
-    }
-    let db = db.clone();
-    let next = begin_blocking(move || {
-        let cursor = plan.cursor(db);
-        advance(Progress { plan, cursor, left })
+    let state = db.snapshot();
+    let (block, more) = on_the_spot(db, &plan, left, &state)?;
+    let rest = more.then(|| {
+        let left = left - block.len();
+        let plan = plan.behind(&block);
+        // The iterator pins all it will read; the snapshot has done its work.
+        let cursor = plan.cursor(db.clone(), &state);
+        Progress { plan, cursor, left, sought: false }
     });
-    Ok(Box::new(EmbeddedScan::Running(next)))
+    Ok(Box::new(EmbeddedScan::Begun(block, rest)))
 }
 
 /// One cell's stored value, as readers see it.
@@ -93,20 +94,34 @@ pub async fn read(
 }
 
 impl Plan {
-    fn options(&self) -> ReadOptions {
+    fn options(&self, state: &Snapshot<'_>) -> ReadOptions {
         let mut options = ReadOptions::default();
+        options.set_snapshot(state);
         options.set_iterate_range(self.from.clone()..self.to.clone());
         options
     }
 
-    fn cursor(&self, db: Arc<DB>) -> Cursor {
-        let mut options = self.options();
+    /// An iterator that has read nothing yet.
+    fn cursor(&self, db: Arc<DB>, state: &Snapshot<'_>) -> Cursor {
+        let mut options = self.options(state);
         options.set_readahead_size(READ_AHEAD_BYTES);
-        Cursor::new(db, |db| {
-            let mut iterator = db.raw_iterator_opt(options);
-            self.seek(&mut iterator);
-            iterator
-        })
+        Cursor::new(db, |db| db.raw_iterator_opt(options))
+    }
+
+    /// The plan for what comes after the cells of `block`.
+    fn behind(mut self, block: &Block) -> Self {
+        if let Some(last) = block.iter().next_back() {
+            let mut key = self.space.id().0.to_be_bytes().to_vec();
+            last.append_key(&mut key);
+            match self.direction {
+                Direction::Forward => {
+                    key.push(0);
+                    self.from = key;
+                }
+                Direction::Backward => self.to = key,
+            }
+        }
+        self
     }
 
     fn seek(&self, iterator: &mut DBRawIterator<'_>) {
@@ -168,18 +183,17 @@ impl From<Stop> for Error {
     }
 }
 
-/// All that a short scan asks for, if it is in memory.
-fn on_the_spot(db: &DB, plan: &Plan, left: usize) -> Result<Option<Block>> {
-    let mut options = plan.options();
+/// What a scan asks for as far as it is in memory, and whether more may be there.
+fn on_the_spot(db: &DB, plan: &Plan, left: usize, state: &Snapshot<'_>) -> Result<(Block, bool)> {
+    let mut options = plan.options(state);
     options.set_read_tier(ReadTier::BlockCache);
     options.set_max_skippable_internal_keys(SPOT_SKIPS_MAX);
     let mut iterator = db.raw_iterator_opt(options);
     plan.seek(&mut iterator);
     let mut block = Block::default();
     match plan.fill(&mut iterator, &mut block, left, SPOT_BYTES_MAX) {
-        Ok(false) => Ok(Some(block)),
-        Ok(true) => Ok(None),
-        Err(Stop::Storage(error)) if needs_disk(&error) => Ok(None),
+        Ok(more) => Ok((block, more)),
+        Err(Stop::Storage(error)) if needs_disk(&error) => Ok((block, true)),
         Err(stop) => Err(stop.into()),
     }
 }
@@ -188,13 +202,17 @@ struct Progress {
     plan: Plan,
     cursor: Cursor,
     left: usize,
+    sought: bool,
 }
 
 /// The next block, and the scan if it goes on.
 fn advance(mut scan: Progress) -> Result<(Block, Option<Progress>)> {
     let mut block = Block::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 4, BLOCK_BYTES / 64);
-    let Progress { plan, cursor, left } = &mut scan;
+    let Progress { plan, cursor, left, sought } = &mut scan;
     let more = cursor.with_dependent_mut(|_, iterator| {
+        if !std::mem::replace(sought, true) {
+            plan.seek(iterator);
+        }
         // Hidden cells alone don't end a block: an empty one would end the scan.
         loop {
             let more = plan.fill(iterator, &mut block, *left, BLOCK_BYTES)?;
@@ -208,32 +226,37 @@ fn advance(mut scan: Progress) -> Result<(Block, Option<Progress>)> {
 }
 
 enum EmbeddedScan {
-    Spot(Block),
+    /// What was in memory, which may be nothing, and what is left to read.
+    Begun(Block, Option<Progress>),
     Running(JoinHandle<Result<(Block, Option<Progress>)>>),
     Done,
+}
+
+impl EmbeddedScan {
+    fn go_on(rest: Option<Progress>) -> Self {
+        rest.map_or(Self::Done, |scan| Self::Running(begin_blocking(|| advance(scan))))
+    }
 }
 
 #[async_trait]
 impl Scan for EmbeddedScan {
     async fn next_block(&mut self) -> Result<Option<Block>> {
-        let block = match self {
-            Self::Done => return Ok(None),
-            Self::Spot(block) => {
-                let block = std::mem::take(block);
-                *self = Self::Done;
-                block
+        if let Self::Begun(block, rest) = self {
+            let block = std::mem::take(block);
+            let rest = rest.take();
+            if !block.is_empty() {
+                // A caller who wants no more pays for no more.
+                *self = rest.map_or(Self::Done, |rest| Self::Begun(Block::default(), Some(rest)));
+                return Ok(Some(block));
             }
-            Self::Running(next) => {
-                // Awaited in place: a caller that gives up in between loses no block.
-                let finished = next.await;
-                *self = Self::Done;
-                let (block, more) = finished.map_err(super::interrupted)??;
-                if let Some(scan) = more {
-                    *self = Self::Running(begin_blocking(|| advance(scan)));
-                }
-                block
-            }
-        };
+            *self = Self::go_on(rest);
+        }
+        let Self::Running(next) = self else { return Ok(None) };
+        // Awaited in place: a caller that gives up in between loses no block.
+        let finished = next.await;
+        *self = Self::Done;
+        let (block, more) = finished.map_err(super::interrupted)??;
+        *self = Self::go_on(more);
         Ok((!block.is_empty()).then_some(block))
     }
 }
