@@ -210,7 +210,7 @@ impl Engine for MemoryEngine {
     }
 
     async fn compact(&self, space: SpaceId) -> Result<()> {
-        self.spaces.usable(space).map(drop)
+        self.spaces.existing(space).map(drop)
     }
 }
 

@@ -209,12 +209,19 @@ impl Spaces {
     /// # Errors
     /// `NotFound` if there is none or it was dropped, `Unsupported` if its rules are unknown.
     pub fn usable(&self, id: SpaceId) -> Result<Arc<Space>> {
-        let space = self
-            .get(id)
-            .filter(|space| !space.record.retired)
-            .ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
+        let space = self.existing(id)?;
         space.usable()?;
         Ok(space)
+    }
+
+    /// A space that is there, though its rules may be unknown.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none or it was dropped.
+    pub fn existing(&self, id: SpaceId) -> Result<Arc<Space>> {
+        self.get(id)
+            .filter(|space| !space.record.retired)
+            .ok_or_else(|| Error::not_found("no such space").with("space", id.0))
     }
 
     /// What every engine demands of a new space; answers the record it would get.

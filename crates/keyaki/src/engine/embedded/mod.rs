@@ -259,7 +259,7 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn compact(&self, space: SpaceId) -> Result<()> {
-        self.shared.spaces.usable(space)?;
+        self.shared.spaces.existing(space)?;
         let db = self.shared.db.clone();
         blocking(move || {
             let mut options = CompactOptions::default();
