@@ -26,12 +26,12 @@ mod rules;
 mod scans;
 mod spaces;
 mod splits;
-mod steps;
+pub mod steps;
 
 pub use rules::rules;
 
-/// The bucket all commits of the cases are of.
-const BUCKET: BucketId = BucketId(7);
+/// The bucket that all commits of [`steps`] are of.
+pub const BUCKET: BucketId = BucketId(7);
 
 /// An engine under test, fresh for each case, opened with [`rules`].
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The few steps that all cases are made of: make a space, commit, read, do things at once.
+//! The few steps that tests of engines are made of: make a space, commit, read, do things at once.
 //!
 //! A step panics and says what it could not do. Commits are stamped anew while they are stale,
 //! as every caller of an engine does, so that cases can commit from many tasks.
