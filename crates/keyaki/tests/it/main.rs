@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on should say so")]
 
+mod check; // damage below the engine that a check must find
 mod conformance; // the table of what every engine must do
 mod embedded; // what only an engine with a directory does
+mod golden; // every byte we persist, as docs/format.md tells it
 mod key; // order-preserving keys: round trips, order, golden bytes
+mod store; // commits, chunks, replay, change feed, views: on every engine
 mod tidy; // what the tree itself must look like
 mod time; // the clock and its ids
 mod typed; // values of several types in one order
