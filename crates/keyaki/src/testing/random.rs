@@ -31,8 +31,8 @@ impl Random {
     }
 
     /// One of `choices`, of which there must be some.
-    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.below(choices.len())]
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
     }
 
     /// So many bytes that no compression shortens.

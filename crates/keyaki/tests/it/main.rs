@@ -7,6 +7,7 @@ mod conformance; // the table of what every engine must do
 mod embedded; // what only an engine with a directory does
 mod golden; // every byte we persist, as docs/format.md tells it
 mod key; // order-preserving keys: round trips, order, golden bytes
+mod model; // random work on two engines side by side
 mod store; // commits, chunks, replay, change feed, views: on every engine
 mod tidy; // what the tree itself must look like
 mod time; // the clock and its ids

@@ -184,22 +184,20 @@ pub async fn bulk_and_log_keep_their_order_at_once(t: Trial) {
 }
 
 pub async fn readers_never_see_half_of_a_bulk_commit(t: Trial) {
-    const CELLS: u32 = 300;
-    let space = home(t.engine().as_ref()).await;
-    write_all(t.engine().as_ref(), space, CELLS, 0).await;
+    let spaces = [home(t.engine().as_ref()).await, home(t.engine().as_ref()).await];
+    write_all(t.engine().as_ref(), spaces, 0).await;
     together(3, |task| {
         let engine = t.engine().clone();
         async move {
             for round in 1..20 {
                 if task == 0 {
-                    write_all(engine.as_ref(), space, CELLS, round).await;
+                    write_all(engine.as_ref(), spaces, round).await;
                     continue;
                 }
                 for _ in 0..10 {
-                    let request = ScanRequest::partition(space, b"p");
-                    let there = pairs(engine.as_ref(), request).await;
-                    assert_eq!(there.len(), CELLS as usize);
-                    assert!(there.iter().all(|(_, payload)| *payload == there[0].1));
+                    let before = round_in(engine.as_ref(), spaces[0]).await;
+                    let after = round_in(engine.as_ref(), spaces[1]).await;
+                    assert!(before <= after, "one space was ahead of the other");
                     tokio::task::yield_now().await;
                 }
             }
@@ -208,13 +206,24 @@ pub async fn readers_never_see_half_of_a_bulk_commit(t: Trial) {
     .await;
 }
 
-async fn write_all(engine: &dyn Engine, space: SpaceId, cells: u32, round: u8) {
+const BULK_CELLS: u32 = 300;
+
+async fn write_all(engine: &dyn Engine, spaces: [SpaceId; 2], round: u8) {
     let chunk = by_bulk(|c| {
-        for cell in 0..cells {
-            c.write(space, &cell.to_be_bytes(), put(&[round; 200]));
+        for cell in 0..BULK_CELLS {
+            for space in spaces {
+                c.write(space, &cell.to_be_bytes(), put(&[round; 200]));
+            }
         }
     });
     done(engine, b"p", chunk).await;
+}
+
+async fn round_in(engine: &dyn Engine, space: SpaceId) -> Vec<u8> {
+    let there = pairs(engine, ScanRequest::partition(space, b"p")).await;
+    assert_eq!(there.len(), BULK_CELLS as usize);
+    assert!(there.iter().all(|(_, payload)| *payload == there[0].1), "cells of two commits");
+    there[0].1.clone()
 }
 
 pub async fn a_stale_bulk_commit_writes_nothing(t: Trial) {

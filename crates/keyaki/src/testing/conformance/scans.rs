@@ -50,7 +50,7 @@ pub async fn cells_come_in_memcmp_order_of_their_sort_keys(t: Trial) {
     let mut keys: Vec<Vec<u8>> = AWKWARD.iter().map(|key| key.to_vec()).collect();
     for _ in 0..500 {
         let length = random.below(9);
-        keys.push((0..length).map(|_| *random.pick(&[0, 1, 2, 0x7f, 0xfe, 0xff])).collect());
+        keys.push((0..length).map(|_| random.pick(&[0, 1, 2, 0x7f, 0xfe, 0xff])).collect());
     }
     done(engine, b"p", |c| {
         for key in &keys.iter().collect::<std::collections::HashSet<_>>() {
