@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::fold;
 use super::space::{BucketId, Space, SpaceId, SpaceKind, Spaces};
 use crate::cell::key::{self, KEY_BYTES_MAX};
-use crate::cell::value::VISIBILITY_BYTES_MAX;
+use crate::cell::value::{Flags, VISIBILITY_BYTES_MAX};
 use crate::cell::{Tid, Value, ValueRef, visibility};
 use crate::error::{Error, Result};
 
@@ -556,6 +556,9 @@ impl Checker<'_> {
 
     fn value(&mut self, encoded: &[u8]) -> Result<()> {
         let value = ValueRef::decode(encoded)?;
+        if value.flags.contains(Flags::UNFOLDED) {
+            return Err(Error::invalid("only engines leave operands unfolded"));
+        }
         if value.payload.len() > PAYLOAD_BYTES_MAX {
             return Err(Error::invalid("value is too large")
                 .with("bytes", value.payload.len())

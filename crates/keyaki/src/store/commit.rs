@@ -11,7 +11,7 @@ use super::replay::{Operation, Remembered};
 use super::view::View;
 use crate::cell::visibility::{Authorisations, Decisions};
 use crate::cell::{Tid, Value, ValueRef};
-use crate::engine::{Commit, Expect, Refusal, Route, SpaceId, Write};
+use crate::engine::{Commit, Condition, Expect, Refusal, Route, SpaceId, Write};
 use crate::error::{Error, Result};
 
 /// What became of a draft.
@@ -101,9 +101,15 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Writes a primary over what is known to be there; a large one in chunks.
-    pub fn put(&mut self, sort: &[u8], previous: Previous<'_>, value: Value<'_>) -> Result<()> {
-        self.commit.expect(self.bucket.primary, sort, previous.expect());
+    /// Writes a primary over what is known to be there; a large one in chunks. Answers the
+    /// condition that a refusal would name.
+    pub fn put(
+        &mut self,
+        sort: &[u8],
+        previous: Previous<'_>,
+        value: Value<'_>,
+    ) -> Result<Condition> {
+        let condition = self.expect(sort, previous.expect());
         chunk::delete(self.bucket.chunks, &mut self.commit, sort, previous)?;
         let most = self.bucket.store.inner.settings.chunk_bytes;
         if value.payload.len() <= most {
@@ -113,21 +119,33 @@ impl<'a> Draft<'a> {
             let head = Value { flags: chunk::HEAD, payload: &head, ..value };
             self.commit.write(self.bucket.primary, sort, Write::Put(head));
         }
-        Ok(())
+        Ok(condition)
     }
 
     /// Removes a primary that is known to be there.
-    pub fn remove(&mut self, sort: &[u8], previous: &[u8]) -> Result<()> {
+    pub fn remove(&mut self, sort: &[u8], previous: &[u8]) -> Result<Condition> {
         let previous = Previous::Stored(previous);
-        self.commit.expect(self.bucket.primary, sort, previous.expect());
+        let condition = self.expect(sort, previous.expect());
         chunk::delete(self.bucket.chunks, &mut self.commit, sort, previous)?;
         self.commit.write(self.bucket.primary, sort, Write::Delete);
-        Ok(())
+        Ok(condition)
     }
 
     /// Demands something of a primary without writing it.
-    pub fn expect(&mut self, sort: &[u8], expect: Expect) {
-        self.commit.expect(self.bucket.primary, sort, expect);
+    pub fn expect(&mut self, sort: &[u8], expect: Expect) -> Condition {
+        Condition::Expectation(self.commit.expect(self.bucket.primary, sort, expect))
+    }
+
+    /// Writes a cell of one of the bucket type's own home spaces, over what is expected there.
+    pub fn home(
+        &mut self,
+        space: SpaceId,
+        sort: &[u8],
+        expect: Expect,
+        write: Write<'_>,
+    ) -> Condition {
+        self.commit.write(space, sort, write);
+        Condition::Expectation(self.commit.expect(space, sort, expect))
     }
 
     /// Adds an entry to an ordered view, owned by the primary at `owner`.
@@ -155,15 +173,15 @@ impl<'a> Draft<'a> {
 
     /// Reserves a name in the bucket for the primary at `owner`; the commit is refused if
     /// another has it.
-    pub fn claim(&mut self, name: &[u8], owner: &[u8]) {
+    pub fn claim(&mut self, name: &[u8], owner: &[u8]) -> Condition {
         let owner = self.owner(owner).encode();
-        self.commit.claim(self.bucket.claims, name, &owner);
+        Condition::Claim(self.commit.claim(self.bucket.claims, name, &owner))
     }
 
     /// Gives a name back.
-    pub fn release(&mut self, name: &[u8], owner: &[u8]) {
+    pub fn release(&mut self, name: &[u8], owner: &[u8]) -> Condition {
         let owner = self.owner(owner).encode();
-        self.commit.release(self.bucket.claims, name, &owner);
+        Condition::Claim(self.commit.release(self.bucket.claims, name, &owner))
     }
 
     /// Writes a change record. It is seen by those who may see both `before` and `after`, the
@@ -189,6 +207,15 @@ impl Bucket {
     /// Those of the engine.
     pub async fn stored(&self, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>> {
         self.engine().read(self.primary, partition, sort).await
+    }
+
+    /// Who has a name, if it is claimed.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn claimed(&self, name: &[u8]) -> Result<Option<Owner>> {
+        let stored = self.engine().read(self.claims, name, b"").await?;
+        stored.map(|stored| Owner::decode(ValueRef::decode(&stored)?.payload)).transpose()
     }
 
     /// What the primary at `sort` says, put together if it is in chunks, to those whose

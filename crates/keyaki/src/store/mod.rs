@@ -292,10 +292,10 @@ impl Bucket {
     ///
     /// # Errors
     /// Those of `draft`, and of [`Engine::commit`].
-    pub async fn commit(
+    pub async fn commit<T>(
         &self,
         partition: &[u8],
-        mut draft: impl FnMut(&mut Draft<'_>) -> Result<()> + Send,
+        mut draft: impl FnMut(&mut Draft<'_>) -> Result<T> + Send,
     ) -> Result<Committed> {
         for _ in 0..STAMPS_MAX {
             let inner = &self.store.inner;

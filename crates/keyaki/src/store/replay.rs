@@ -3,7 +3,7 @@
 //!
 //! The digest covers caller, action, operation id, sequence and canonical parameters. Digests
 //! live as long as the bucket's replay window; an operation id that tells its age (UUIDv7) and
-//! is older than the window is refused, for its digest may be gone.
+//! is older than the window, or from the future, is refused, for its digest may be gone.
 
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use super::commit::Committed;
 use crate::cell::{HybridClock, Tid, Time, Value, ValueRef};
 use crate::engine::{Commit, Condition, Engine, Expect, Refusal, SpaceId, Write};
 use crate::error::{Error, Result};
+
+/// How far a caller's clock may be ahead of ours, in ids that tell their time.
+const AHEAD_MAX: Duration = Duration::from_secs(300);
 
 /// A write that may be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,15 +47,21 @@ impl Operation {
         hasher.finalize().into()
     }
 
-    /// Refuses an id that tells an age beyond the window.
-    fn refuse_late(&self, window: Option<Duration>, clock: &HybridClock) -> Result<()> {
+    /// Refuses an id that tells a time at which its digest may not be remembered. Callers' clocks
+    /// may be ahead of ours: then the digest is older than the id says, and goes sooner.
+    fn refuse_untimely(&self, window: Option<Duration>, clock: &HybridClock) -> Result<()> {
         let (Some(window), Some(made)) = (window, made_at(&self.id)) else { return Ok(()) };
-        if made.saturating_add(window) <= clock.now() {
-            return Err(Error::invalid("operation id is older than the replay window")
-                .with("operation", &self.id)
-                .with("window_seconds", window.as_secs()));
-        }
-        Ok(())
+        let (now, ahead) = (clock.now(), AHEAD_MAX.min(window / 2));
+        let message = if made > now.saturating_add(ahead) {
+            "operation id is from the future"
+        } else if made.saturating_add(window - ahead) <= now {
+            "operation id is older than the replay window"
+        } else {
+            return Ok(());
+        };
+        Err(Error::invalid(message)
+            .with("operation", &self.id)
+            .with("window_seconds", window.as_secs()))
     }
 }
 
@@ -83,7 +92,7 @@ impl Remembered {
         operation: &Operation,
         answer: &[u8],
     ) -> Result<Self> {
-        operation.refuse_late(bucket.replay_window, bucket.engine().clock())?;
+        operation.refuse_untimely(bucket.replay_window, bucket.engine().clock())?;
         let digest = operation.digest();
         let mut payload = commit.tid().as_bytes().to_vec();
         payload.extend_from_slice(answer);

@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -22,7 +22,7 @@ impl Random {
 
     /// A number below `end`, which must not be zero. The bias is far too small to matter here.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.number() % end as u64) as usize
     }
 
     /// Yes once in `times`.
@@ -39,7 +39,7 @@ impl Random {
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(length + 8);
         while bytes.len() < length {
-            bytes.extend_from_slice(&self.next().to_be_bytes());
+            bytes.extend_from_slice(&self.number().to_be_bytes());
         }
         bytes.truncate(length);
         bytes

@@ -74,11 +74,11 @@ impl Maker {
         self.store.create_bucket(spec).await.unwrap()
     }
 
-    async fn commit(
+    async fn commit<T>(
         &self,
         bucket: &Bucket,
         partition: &[u8],
-        draft: impl FnMut(&mut Draft<'_>) -> keyaki::Result<()> + Send,
+        draft: impl FnMut(&mut Draft<'_>) -> keyaki::Result<T> + Send,
     ) {
         self.wall.advance(Duration::from_secs(1));
         bucket.commit(partition, draft).await.unwrap().tid().unwrap();

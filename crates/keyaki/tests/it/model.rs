@@ -22,7 +22,7 @@ async fn embedded_agrees_with_memory() {
     println!("KEYAKI_SEED={seed} KEYAKI_STEPS={steps}");
     let mut seeds = Random::seeded(seed);
     for _ in 0..WORLDS {
-        let mut world = World::new(seeds.next()).await;
+        let mut world = World::new(seeds.number()).await;
         for step in 0..steps / WORLDS {
             world.step(step).await;
         }

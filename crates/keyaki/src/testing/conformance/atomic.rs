@@ -194,7 +194,11 @@ pub async fn one_of_many_racing_commits_takes(t: Trial) {
     assert_eq!(payload(engine, space, b"p", b"cell").await.unwrap(), won);
     for view_partition in 0..10 {
         let there = sorts(engine, ScanRequest::partition(view, [view_partition])).await;
-        assert_eq!(there, [won.clone()], "the dependents of the one that took, and no others");
+        assert_eq!(
+            there,
+            std::slice::from_ref(&won),
+            "the dependents of the one that took, and no others"
+        );
     }
 }
 

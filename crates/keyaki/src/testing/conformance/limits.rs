@@ -3,7 +3,7 @@
 use super::Trial;
 use super::steps::*;
 use crate::cell::Value;
-use crate::cell::value::VISIBILITY_BYTES_MAX;
+use crate::cell::value::{Flags, VISIBILITY_BYTES_MAX};
 use crate::engine::{COMMIT_BYTES_MAX, Commit, Engine, PAYLOAD_BYTES_MAX, SpaceId, Write};
 use crate::error::{Error, Kind};
 
@@ -48,6 +48,14 @@ pub async fn well_formed_visibilities_are_kept_as_written(t: Trial) {
         c.write(space, b"x", Write::Put(Value::visible_to(&longer, b"")));
     })
     .await;
+}
+
+pub async fn unfolded_values_are_refused(t: Trial) {
+    let engine = t.engine().as_ref();
+    let (space, sums) = (home(engine).await, merging(engine, "sum").await);
+    let listed = Value { flags: Flags::UNFOLDED, ..Value::open(b"") };
+    refused(engine, space, |c| c.write(space, b"x", Write::Put(listed))).await;
+    refused(engine, space, |c| c.dependent(sums, b"d", b"x", Write::Merge(listed))).await;
 }
 
 pub async fn values_have_a_longest(t: Trial) {

@@ -210,6 +210,7 @@ pub const CASES: &[Case] = cases! {
     // Bad input is refused whole.
     "a malformed visibility is refused": limits::malformed_visibilities_are_refused,
     "a well-formed visibility is kept as written": limits::well_formed_visibilities_are_kept_as_written,
+    "only engines leave operands unfolded": limits::unfolded_values_are_refused,
     "values have a longest": limits::values_have_a_longest,
     "commits have a largest": limits::commits_have_a_largest,
     "conditions have no longer keys than cells": limits::oversized_keys_in_conditions_are_refused,

@@ -1,6 +1,6 @@
 use keyaki::cell::{Value, ValueRef};
-use keyaki::engine::Expect;
-use keyaki::store::{Change, Committed, Previous, View};
+use keyaki::engine::{BucketId, Condition, Expect, SpaceSpec, Write};
+use keyaki::store::{BucketSpec, Change, Committed, Draft, Previous, View};
 use keyaki::{Error, Kind};
 
 use super::{cells, create, done, found, holding, nobody, on_each, put};
@@ -112,12 +112,49 @@ async fn a_bad_draft_is_an_error_that_says_what() {
 async fn a_draft_that_gives_up_holds_nothing_back() {
     on_each(async |ground| {
         let bucket = ground.bucket().await;
-        let refused = bucket.commit(b"p", |_| Err(Error::invalid("changed my mind")));
+        let refused = bucket.commit(b"p", |_| Err::<(), _>(Error::invalid("changed my mind")));
         assert_eq!(refused.await.unwrap_err().message(), "changed my mind");
         let change = Change { item: "a".into(), ..Change::default() };
         done(bucket.commit(b"p", |draft| draft.change(&change, b"", b"")).await.unwrap());
         let page = bucket.changes(&nobody(), None, 10).await.unwrap();
         assert_eq!(page.changes.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_condition_that_the_draft_was_told() {
+    on_each(async |ground| {
+        let spec = BucketSpec {
+            spaces: vec![SpaceSpec::home(BucketId(0), "own")],
+            ..BucketSpec::default()
+        };
+        let bucket = ground.store.create_bucket(spec).await.unwrap();
+        let own = bucket.space("own").unwrap();
+        create(&bucket, b"p", b"there", b"").await;
+        let mut told = Vec::new();
+        let refused = bucket.commit(b"p", |draft| {
+            told = vec![
+                draft.put(b"new", Previous::Absent, Value::open(b""))?,
+                draft.put(b"there", Previous::Absent, Value::open(b""))?,
+                draft.home(own, b"a", Expect::Present, Write::Put(Value::open(b""))),
+                draft.claim(b"name", b"new"),
+            ];
+            Ok(())
+        });
+        let Committed::Refused(refusals) = refused.await.unwrap() else { panic!("it took") };
+        let conditions: Vec<Condition> = refusals.iter().map(|refusal| refusal.condition).collect();
+        assert_eq!(conditions, told[1..3]);
+        assert_eq!(bucket.claimed(b"name").await.unwrap(), None);
+
+        let own_cell = |draft: &mut Draft<'_>| {
+            draft.claim(b"name", b"there");
+            draft.home(own, b"a", Expect::Absent, Write::Put(Value::open(b"own")));
+            Ok(())
+        };
+        done(bucket.commit(b"p", own_cell).await.unwrap());
+        assert_eq!(bucket.claimed(b"name").await.unwrap().unwrap().sort, b"there");
+        assert!(found(bucket.commit(b"p", own_cell).await.unwrap()).is_some());
     })
     .await;
 }

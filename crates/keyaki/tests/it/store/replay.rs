@@ -135,7 +135,9 @@ async fn an_id_that_tells_an_age_beyond_the_window_is_refused() {
     on_each(async |ground| {
         let bucket = bucket(&ground).await;
         let millis = NOVEMBER_2023_US / 1000;
-        let (on_time, late) = (millis - 3_599_000, millis - 3_600_000);
+        // Five minutes of the hour are for callers whose clocks are ahead of ours.
+        let (late, on_time) = (millis - 3_300_000, millis - 3_299_000);
+        let (ahead, future) = (millis + 300_000, millis + 301_000);
         // Any UUIDv7, however its maker filled it, and however it is spelled.
         let spellings = |millis: u64| {
             let time = format!("{:08x}-{:04x}", millis >> 16, millis & 0xffff);
@@ -149,7 +151,11 @@ async fn an_id_that_tells_an_age_beyond_the_window_is_refused() {
             let refused = run(&bucket, &operation(&id), id.as_bytes()).await.unwrap_err();
             assert_eq!(refused.message(), "operation id is older than the replay window");
         }
-        for id in spellings(on_time) {
+        for id in spellings(future) {
+            let refused = run(&bucket, &operation(&id), id.as_bytes()).await.unwrap_err();
+            assert_eq!(refused.message(), "operation id is from the future");
+        }
+        for id in spellings(on_time).into_iter().chain(spellings(ahead)) {
             done(run(&bucket, &operation(&id), id.as_bytes()).await.unwrap());
         }
         // Another version tells another time, or none.
