@@ -65,6 +65,20 @@ fn process_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// Waits until the process rests: what compactions there are have come to their end. Unlike
+/// settling a store it writes nothing out, and so leaves the shape of its tables alone.
+pub fn rest() {
+    const LOOK: Duration = Duration::from_millis(50);
+    const QUIET: Duration = Duration::from_millis(1);
+    const LOOKS: usize = 4;
+    let mut quiet = 0;
+    while quiet < LOOKS {
+        let meter = Meter::start();
+        std::thread::sleep(LOOK);
+        quiet = if meter.cpu() < QUIET { quiet + 1 } else { 0 };
+    }
+}
+
 /// Forgets the peak so far.
 pub fn reset_peak_memory() -> Result<()> {
     Ok(std::fs::write("/proc/self/clear_refs", "5")?)

@@ -5,7 +5,7 @@ use super::{Ground, Turn, turns};
 use crate::Result;
 use crate::cells;
 use crate::figure::{Figure, Report};
-use crate::meter::{Cost, Meter};
+use crate::meter::{Cost, Meter, rest};
 
 pub const BULK: &str = "spine.bulk";
 pub const VERSUS_PUTS: &str = "spine.bulk_vs_puts";
@@ -29,10 +29,7 @@ pub fn measure(ground: &Ground<'_>, loaded: &Loaded, report: &mut Report) -> Res
             Turn::Bare => bare.bulk(&chunk)?,
         }
         let wall = meter.wall();
-        match turn {
-            Turn::Ours => ours.settle()?,
-            Turn::Bare => bare.settle()?,
-        }
+        rest();
         costs[turn as usize].add(Cost { wall, cpu: meter.cpu() });
     }
     let cells = CHUNKS * ground.amounts.chunk_cells;
