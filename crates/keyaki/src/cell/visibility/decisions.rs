@@ -1,7 +1,8 @@
 //! What one reader may see in one scan, decided once per expression.
 //!
-//! Neighbouring cells mostly carry the same expression, so the last one is compared first. Earlier
-//! ones are remembered up to a budget of bytes; expressions beyond it are evaluated each time.
+//! Neighbouring cells mostly carry the same expression, so the last one is compared first. Most
+//! scans meet only a few, so the first few are compared one by one, which is faster than hashing;
+//! others are remembered up to a budget of bytes, and those beyond it are evaluated each time.
 
 use super::{Authorisations, Malformed, evaluate};
 use std::collections::HashMap;
@@ -11,11 +12,13 @@ pub struct Decisions {
     authorisations: Authorisations,
     last: Vec<u8>,
     last_visible: bool,
+    few: Vec<(Box<[u8]>, bool)>,
     known: HashMap<Box<[u8]>, bool>,
     known_bytes: usize,
 }
 
 impl Decisions {
+    const FEW: usize = 8;
     const KNOWN_BYTES_MAX: usize = 256 * 1024;
     /// What an entry costs beside its expression, roughly.
     const ENTRY_BYTES: usize = 48;
@@ -28,6 +31,7 @@ impl Decisions {
             authorisations,
             last: Vec::new(),
             last_visible: true,
+            few: Vec::new(),
             known: HashMap::new(),
             known_bytes: 0,
         }
@@ -43,8 +47,8 @@ impl Decisions {
     }
 
     fn decide(&mut self, expression: &[u8]) -> bool {
-        let visible = match self.known.get(expression) {
-            Some(&visible) => visible,
+        let visible = match self.remembered(expression) {
+            Some(visible) => visible,
             None => self.evaluate(expression),
         };
         self.last.clear();
@@ -53,13 +57,26 @@ impl Decisions {
         visible
     }
 
+    fn remembered(&self, expression: &[u8]) -> Option<bool> {
+        let among_few = self.few.iter().find(|(known, _)| **known == *expression);
+        match among_few {
+            Some(&(_, visible)) => Some(visible),
+            None if self.known.is_empty() => None,
+            None => self.known.get(expression).copied(),
+        }
+    }
+
     fn evaluate(&mut self, expression: &[u8]) -> bool {
         let outcome = evaluate(expression, &self.authorisations);
         let visible = outcome.unwrap_or(false);
         let bytes = expression.len() + Self::ENTRY_BYTES;
         if self.known_bytes + bytes <= Self::KNOWN_BYTES_MAX {
             self.known_bytes += bytes;
-            self.known.insert(expression.into(), visible);
+            if self.few.len() < Self::FEW {
+                self.few.push((expression.into(), visible));
+            } else {
+                self.known.insert(expression.into(), visible);
+            }
             // Only here, where it is remembered, so that no scan logs an expression twice.
             if let Err(fault) = outcome {
                 Self::warn(expression, fault);
