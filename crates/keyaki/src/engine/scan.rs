@@ -111,27 +111,32 @@ impl ScanRequest {
             Area::Split(split) => (split.from.clone(), split.to.clone()),
             Area::Partition { partition, from, to } => {
                 let (first, end) = key::partition_range(self.space.0, partition);
-                let at = |sort: &[u8], after: bool| {
-                    let mut key = first.clone();
-                    key.extend_from_slice(sort);
-                    // The next key in memcmp order is the same with a zero byte more.
-                    key.extend(after.then_some(0));
-                    key
-                };
-                let begin = match from {
-                    Bound::Unbounded => first.clone(),
-                    Bound::Included(sort) => at(sort, false),
-                    Bound::Excluded(sort) => at(sort, true),
-                };
                 let end = match to {
                     Bound::Unbounded => end,
-                    Bound::Included(sort) => at(sort, true),
-                    Bound::Excluded(sort) => at(sort, false),
+                    Bound::Included(sort) => after(first.clone(), sort),
+                    Bound::Excluded(sort) => at(first.clone(), sort),
+                };
+                let begin = match from {
+                    Bound::Unbounded => first,
+                    Bound::Included(sort) => at(first, sort),
+                    Bound::Excluded(sort) => after(first, sort),
                 };
                 (begin, end)
             }
         }
     }
+}
+
+fn at(mut first: Vec<u8>, sort: &[u8]) -> Vec<u8> {
+    first.extend_from_slice(sort);
+    first
+}
+
+/// The next key in memcmp order is the same with a zero byte more.
+fn after(first: Vec<u8>, sort: &[u8]) -> Vec<u8> {
+    let mut key = at(first, sort);
+    key.push(0);
+    key
 }
 
 /// A scan under way. Dropping it ends it.
@@ -147,8 +152,10 @@ pub trait Scan: Send {
 /// A cell, read in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellRef<'a> {
-    partition: &'a [u8],
-    sort: &'a [u8],
+    /// `escape(partition) | 00 | sort`: what a stored key has behind its space.
+    key: &'a [u8],
+    /// Where the partition ends in it.
+    separator: usize,
     encoded: &'a [u8],
     value: ValueRef<'a>,
 }
@@ -158,31 +165,33 @@ impl<'a> CellRef<'a> {
     ///
     /// # Errors
     /// `Corrupt` if either is damaged.
+    #[inline]
     pub fn decode(key: &'a [u8], encoded: &'a [u8]) -> Result<Self> {
         let CellKey { partition_escaped, sort, .. } = key::split_cell_key(key).map_err(|bad| {
             Error::corrupt("stored key is damaged").with_bytes("key", key).because(bad)
         })?;
         let value = ValueRef::decode(encoded).map_err(|e| e.with_bytes("key", key))?;
-        Ok(Self { partition: partition_escaped, sort, encoded, value })
+        let separator = partition_escaped.len();
+        let key = &key[key.len() - sort.len() - 1 - separator..];
+        Ok(Self { key, separator, encoded, value })
     }
 
     /// Its partition.
     #[must_use]
     pub fn partition(&self) -> Cow<'a, [u8]> {
-        key::unescape(self.partition).unwrap_or(Cow::Borrowed(self.partition))
+        let escaped = &self.key[..self.separator];
+        key::unescape(escaped).unwrap_or(Cow::Borrowed(escaped))
     }
 
     /// Its sort key.
     #[must_use]
     pub fn sort(&self) -> &'a [u8] {
-        self.sort
+        &self.key[self.separator + 1..]
     }
 
     /// Appends its stored key but for the space.
     pub(super) fn append_key(&self, key: &mut Vec<u8>) {
-        key.extend_from_slice(self.partition);
-        key.push(0);
-        key.extend_from_slice(self.sort);
+        key.extend_from_slice(self.key);
     }
 
     /// Its value with the header, as expectations want it.
@@ -227,6 +236,7 @@ pub struct Block {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     key: u32,
+    /// From where the key begins.
     separator: u32,
     encoded: u32,
     visibility: u32,
@@ -260,6 +270,7 @@ impl Block {
     }
 
     /// Copies a cell in.
+    #[inline]
     pub fn push(&mut self, cell: &CellRef<'_>) {
         let key = self.bytes.len();
         cell.append_key(&mut self.bytes);
@@ -269,7 +280,7 @@ impl Block {
         let payload = self.bytes.len() - cell.value.payload.len();
         self.slots.push(Slot {
             key: key as u32,
-            separator: (key + cell.partition.len()) as u32,
+            separator: cell.separator as u32,
             encoded: encoded as u32,
             visibility: (payload - cell.value.visibility.len()) as u32,
             payload: payload as u32,
@@ -293,8 +304,8 @@ impl Block {
         let encoded = part(slot.encoded, slot.end);
         let header = ValueRef::header(encoded);
         CellRef {
-            partition: part(slot.key, slot.separator),
-            sort: part(slot.separator + 1, slot.encoded),
+            key: part(slot.key, slot.encoded),
+            separator: slot.separator as usize,
             encoded,
             value: ValueRef {
                 time: header.0,

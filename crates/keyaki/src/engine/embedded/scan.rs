@@ -21,6 +21,9 @@ use crate::error::{Error, Result};
 
 /// A scan that is answered on the spot looks at no more than this.
 const SPOT_BYTES_MAX: usize = 32 << 10;
+/// …begins with room for so much
+const SPOT_BYTES: usize = 2 << 10;
+const SPOT_CELLS: usize = 16;
 /// …and steps over no more deleted cells than this.
 const SPOT_SKIPS_MAX: u64 = 1_000;
 const BLOCK_BYTES: usize = 256 << 10;
@@ -190,7 +193,7 @@ fn on_the_spot(db: &DB, plan: &Plan, left: usize, state: &Snapshot<'_>) -> Resul
     options.set_max_skippable_internal_keys(SPOT_SKIPS_MAX);
     let mut iterator = db.raw_iterator_opt(options);
     plan.seek(&mut iterator);
-    let mut block = Block::default();
+    let mut block = Block::with_capacity(SPOT_BYTES, SPOT_CELLS);
     match plan.fill(&mut iterator, &mut block, left, SPOT_BYTES_MAX) {
         Ok(more) => Ok((block, more)),
         Err(Stop::Storage(error)) if needs_disk(&error) => Ok((block, true)),
