@@ -5,7 +5,6 @@
 //! and values lie in one buffer, encoded as they are stored.
 
 use std::any::Any;
-use std::ops::Range;
 
 use super::fold;
 use super::space::{BucketId, Space, SpaceId, SpaceKind, Spaces};
@@ -124,14 +123,32 @@ struct Claim {
     taken: bool,
 }
 
-#[derive(Debug, Clone)]
+/// Where a write lies in a commit's bytes. Bulk commits have very many of these.
+#[derive(Debug, Clone, Copy)]
 struct Slot {
     kind: SlotKind,
     role: SpaceKind,
     /// Whether conditions of other commits may look at the cell.
     watched: bool,
-    key: Range<usize>,
-    value: Range<usize>,
+    key: Span,
+    value: Span,
+}
+
+/// A range of a commit's bytes, which stay below 4 GiB: `admit` and `fold_repeats` see to it.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    at: u32,
+    bytes: u32,
+}
+
+impl Span {
+    fn new(from: usize, to: usize) -> Self {
+        Self { at: from as u32, bytes: (to - from) as u32 }
+    }
+
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.at as usize..][..self.bytes as usize]
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,32 +246,45 @@ impl Commit {
         sort: &[u8],
         write: Write<'_>,
     ) {
-        let key_at = self.bytes.len();
-        key::cell_key(space.0, partition, sort, &mut self.bytes);
-        let value_at = self.bytes.len();
         let (kind, value) = match write {
             Write::Delete => (SlotKind::Delete, None),
             Write::Put(value) => (SlotKind::Put, Some(value)),
             Write::Merge(value) => (SlotKind::Merge, Some(value)),
         };
-        match value {
-            Some(value) if value.visibility.len() > VISIBILITY_BYTES_MAX => {
-                self.fault.get_or_insert_with(|| {
-                    Error::invalid("visibility is too long")
-                        .with("bytes", value.visibility.len())
-                        .with("most", VISIBILITY_BYTES_MAX)
-                });
-            }
-            Some(value) => value.encode(self.tid.time(), &mut self.bytes),
-            None => {}
+        if let Err(fault) = self.admit(partition, sort, value.as_ref()) {
+            self.fault.get_or_insert(fault);
+            return;
+        }
+        let key_at = self.bytes.len();
+        key::cell_key(space.0, partition, sort, &mut self.bytes);
+        let value_at = self.bytes.len();
+        if let Some(value) = value {
+            value.encode(self.tid.time(), &mut self.bytes);
         }
         self.slots.push(Slot {
             kind,
             role,
             watched: role == SpaceKind::Home,
-            key: key_at..value_at,
-            value: value_at..self.bytes.len(),
+            key: Span::new(key_at, value_at),
+            value: Span::new(value_at, self.bytes.len()),
         });
+    }
+
+    /// Refuses what can't even be encoded, or would make the commit too large for any route.
+    fn admit(&self, partition: &[u8], sort: &[u8], value: Option<&Value<'_>>) -> Result<()> {
+        if let Some(value) = value
+            && value.visibility.len() > VISIBILITY_BYTES_MAX
+        {
+            return Err(Error::invalid("visibility is too long")
+                .with("bytes", value.visibility.len())
+                .with("most", VISIBILITY_BYTES_MAX));
+        }
+        let given = partition.len() + sort.len() + value.map_or(0, Value::encoded_len);
+        let bytes = self.bytes.len().saturating_add(given);
+        if bytes > BULK_BYTES_MAX {
+            return Err(too_large(bytes, BULK_BYTES_MAX));
+        }
+        Ok(())
     }
 
     /// Checks everything that can be checked without reading, sorts the cells and folds
@@ -297,9 +327,7 @@ impl Commit {
             Route::Bulk => BULK_BYTES_MAX,
         };
         if self.bytes.len() > limit {
-            return Err(Error::invalid("commit is too large")
-                .with("bytes", self.bytes.len())
-                .with("most", limit));
+            return Err(too_large(self.bytes.len(), limit));
         }
         Ok(())
     }
@@ -315,6 +343,7 @@ impl Commit {
                 false => Write::Delete,
             };
             self.dependent(claim.space, &claim.name, b"", write);
+            self.fault.take().map_or(Ok(()), Err)?;
             let slot = self.slots.last_mut().expect("a slot was just pushed");
             slot.watched = true;
             checker.slot(slot, &self.bytes)?;
@@ -325,7 +354,7 @@ impl Commit {
 
     fn sort_and_fold(&mut self, spaces: &Spaces) -> Result<()> {
         let bytes = &self.bytes;
-        let key = |slot: &Slot| &bytes[slot.key.clone()];
+        let key = |slot: &Slot| slot.key.of(bytes);
         if !self.slots.is_sorted_by(|a, b| key(a) < key(b)) {
             self.slots.sort_by(|a, b| key(a).cmp(key(b)));
         }
@@ -338,14 +367,18 @@ impl Commit {
         let slots = std::mem::take(&mut self.slots);
         let mut rest = slots.as_slice();
         while let Some(first) = rest.first() {
-            let key = &self.bytes[first.key.clone()];
-            let run = rest.partition_point(|slot| self.bytes[slot.key.clone()] == *key);
+            let key = first.key.of(&self.bytes);
+            let run = rest.partition_point(|slot| slot.key.of(&self.bytes) == key);
             let (same, after) = rest.split_at(run);
-            let mut slot = first.clone();
+            let mut slot = *first;
             if same.len() > 1 {
                 let folded = self.fold_run(spaces, key, same)?;
-                slot.value = self.bytes.len()..self.bytes.len() + folded.len();
+                let at = self.bytes.len();
+                if folded.len() > u32::MAX as usize - at {
+                    return Err(too_large(at + folded.len(), BULK_BYTES_MAX));
+                }
                 self.bytes.extend_from_slice(&folded);
+                slot.value = Span::new(at, self.bytes.len());
             }
             kept.push(slot);
             rest = after;
@@ -359,7 +392,7 @@ impl Commit {
             return Err(Error::invalid("commit writes a cell twice").with_bytes("key", key));
         }
         let space = spaces.usable(space_of(key))?;
-        let values: Vec<&[u8]> = same.iter().map(|slot| &self.bytes[slot.value.clone()]).collect();
+        let values: Vec<&[u8]> = same.iter().map(|slot| slot.value.of(&self.bytes)).collect();
         Ok(fold::fold_or_list(space.merge.as_deref(), &values))
     }
 }
@@ -440,20 +473,20 @@ impl Sealed {
     }
 
     fn stored(&self, slot: &Slot) -> (&[u8], StoredWrite<'_>) {
-        let value = &self.bytes[slot.value.clone()];
+        let value = slot.value.of(&self.bytes);
         let write = match slot.kind {
             SlotKind::Put => StoredWrite::Put(value),
             SlotKind::Delete => StoredWrite::Delete,
             SlotKind::Merge => StoredWrite::Merge(value),
         };
-        (&self.bytes[slot.key.clone()], write)
+        (slot.key.of(&self.bytes), write)
     }
 
     /// The spaces it writes to, by rising id.
     pub fn spaces(&self) -> impl Iterator<Item = SpaceId> {
         let mut last = None;
         self.slots.iter().filter_map(move |slot| {
-            let space = space_of(&self.bytes[slot.key.clone()]);
+            let space = space_of(slot.key.of(&self.bytes));
             (last.replace(space) != Some(space)).then_some(space)
         })
     }
@@ -487,6 +520,11 @@ impl Sealed {
         }
         Ok(refusals)
     }
+}
+
+#[cold]
+fn too_large(bytes: usize, most: usize) -> Error {
+    Error::invalid("commit is too large").with("bytes", bytes).with("most", most)
 }
 
 /// The space that a stored key belongs to.
@@ -533,7 +571,7 @@ impl Checker<'_> {
     }
 
     fn slot(&mut self, slot: &Slot, bytes: &[u8]) -> Result<()> {
-        let key = &bytes[slot.key.clone()];
+        let key = slot.key.of(bytes);
         check_key(key)?;
         let space = self.space(space_of(key), slot.role)?;
         let fits = match slot.kind {
@@ -550,7 +588,7 @@ impl Checker<'_> {
         }
         match slot.kind {
             SlotKind::Delete => Ok(()),
-            _ => self.value(&bytes[slot.value.clone()]).map_err(|e| e.with_bytes("key", key)),
+            _ => self.value(slot.value.of(bytes)).map_err(|e| e.with_bytes("key", key)),
         }
     }
 
