@@ -7,12 +7,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 
 use super::fault::WriteFault;
 use crate::engine::commit::{Sealed, StoredWrite, space_of};
 use crate::error::{Error, Result};
+
+/// How many files this process has begun, which names the next: commits may share their id, and
+/// the folder is emptied at open.
+static FILES: AtomicU64 = AtomicU64::new(0);
 
 /// Files that hold one commit's cells. Dropping them removes what was not taken in.
 pub struct BulkFiles {
@@ -37,7 +42,7 @@ pub fn write_files(options: &Options, dir: &Path, commit: &Sealed) -> Result<Bul
     let mut writes = commit.writes().peekable();
     while let Some((first, _)) = writes.peek() {
         let space = space_of(first);
-        let path = dir.join(format!("{}-{}.sst", commit.tid(), space.0));
+        let path = dir.join(format!("{}.sst", FILES.fetch_add(1, Relaxed)));
         files.paths.push(path.clone());
         let in_space = std::iter::from_fn(|| writes.next_if(|(key, _)| space_of(key) == space));
         write_file(options, &path, in_space).map_err(|e| {
