@@ -1,9 +1,9 @@
 //! The bulk route: another way to the disk, the same commit.
 
-use super::Trial;
 use super::steps::*;
+use super::{BUCKET, Trial};
 use crate::cell::{Tid, Time, Value};
-use crate::engine::{Commit, Engine, Expect, Outcome, Route, ScanRequest, SpaceId, Write};
+use crate::engine::{Commit, Engine, Expect, Home, Outcome, Route, ScanRequest, SpaceId, Write};
 use crate::error::Kind;
 
 /// Fills a commit that goes by the bulk route.
@@ -239,6 +239,33 @@ pub async fn a_stale_bulk_commit_writes_nothing(t: Trial) {
         assert_eq!(engine.commit(commit).await.unwrap(), Outcome::Stale);
     }
     assert_eq!(payload(engine, space, b"p", b"early").await, None);
+}
+
+pub async fn commits_of_one_time_never_meet(t: Trial) {
+    const TASKS: usize = 6;
+    let space = home(t.engine().as_ref()).await;
+    let tid = stamped(t.engine().as_ref(), b"p").tid();
+    let outcomes = together(TASKS, |task| {
+        let engine = t.engine().clone();
+        async move {
+            let home = Home { bucket: BUCKET, partition: vec![task as u8] };
+            let mut commit = Commit::new(home, tid);
+            commit.set_route(Route::Bulk);
+            for cell in 0..2_000_u32 {
+                commit.write(space, &cell.to_be_bytes(), put(&[task as u8; 50]));
+            }
+            engine.commit(commit).await.unwrap()
+        }
+    })
+    .await;
+    for (task, outcome) in outcomes.into_iter().enumerate() {
+        let request = ScanRequest::partition(space, [task as u8]);
+        let there = pairs(t.engine().as_ref(), request).await;
+        // An engine may take two homes for one, and have a commit stamped anew.
+        let expected = if outcome == Outcome::Done { 2_000 } else { 0 };
+        assert_eq!(there.len(), expected, "{outcome:?}");
+        assert!(there.iter().all(|(_, payload)| *payload == [task as u8; 50]));
+    }
 }
 
 pub async fn bulk_commits_keep_the_contract_too(t: Trial) {

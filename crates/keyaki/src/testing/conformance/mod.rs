@@ -192,6 +192,7 @@ pub const CASES: &[Case] = cases! {
     "commits by both routes at once keep the order of each home": bulk::bulk_and_log_keep_their_order_at_once,
     "readers never see half of a bulk commit": bulk::readers_never_see_half_of_a_bulk_commit,
     "a stale bulk commit writes nothing": bulk::a_stale_bulk_commit_writes_nothing,
+    "bulk commits of one time in several homes never meet": bulk::commits_of_one_time_never_meet,
     "a bulk commit keeps the contract like any other": bulk::bulk_commits_keep_the_contract_too,
     "a large chunk arrives whole": bulk::large_chunks_arrive_whole,
 
