@@ -34,7 +34,16 @@ const BULK: &str = "bulk";
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Directory {
+    /// A process that this one is just starting shares the open file for a moment; closing alone
+    /// would leave the lock to it.
+    fn drop(&mut self) {
+        // Closing is all that is left to do if this fails.
+        let _ = self.lock.unlock();
+    }
 }
 
 /// What a directory turned out to be.
@@ -92,7 +101,7 @@ impl Directory {
             Err(TryLockError::Error(e)) => return Err(failed("lock", &at, e)),
         }
         lock.write_all(LOCK_TEXT).map_err(|e| failed("write lock file", &at, e))?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     fn clear_unmade(&self) -> Result<()> {
@@ -110,6 +119,8 @@ impl Directory {
     /// # Errors
     /// `Unavailable` if it can't be written.
     pub fn finish_making(&self) -> Result<()> {
+        // Whoever made the directory may have died before its name was durable.
+        sync_name(&self.path).map_err(|e| failed("sync", &self.path, e))?;
         self.write_spaces(&[])?;
         replace(&self.path, MARK, format!("{MARK_PREFIX}{FORMAT}\n").as_bytes())
     }
@@ -249,9 +260,14 @@ fn holds_only_ours(path: &Path) -> io::Result<bool> {
             return Ok(false);
         }
     }
-    // The lock file is still empty if its maker died right after creating it.
-    let locked = || fs::read(path.join(LOCK)).is_ok_and(|t| t.is_empty() || t == LOCK_TEXT);
+    let locked = || fs::read(path.join(LOCK)).is_ok_and(|text| is_lock(&text));
     Ok(empty || locked())
+}
+
+/// The lock file is cut short, or has zeros in it, if the power failed before the disk had it all.
+fn is_lock(text: &[u8]) -> bool {
+    text.len() <= LOCK_TEXT.len()
+        && text.iter().zip(LOCK_TEXT).all(|(byte, meant)| byte == meant || *byte == 0)
 }
 
 /// Spaces are made in finished stores only.
@@ -287,6 +303,11 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
     fs::create_dir_all(&path)?;
     missing.iter().filter_map(|dir| dir.parent()).try_for_each(sync_directory)
+}
+
+/// Makes the name of `path` durable.
+fn sync_name(path: &Path) -> io::Result<()> {
+    std::path::absolute(path)?.parent().map_or(Ok(()), sync_directory)
 }
 
 /// Makes a directory's names durable.
