@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 
-use super::fault::WriteFault;
 use crate::engine::commit::{Sealed, StoredWrite, space_of};
-use crate::error::{Error, Result};
 
 /// How many files this process has begun, which names the next: commits may share their id, and
 /// the folder is emptied at open.
@@ -36,8 +34,12 @@ impl Drop for BulkFiles {
 /// Writes a commit's cells to files in `dir`, synced.
 ///
 /// # Errors
-/// `Unavailable` if they can't be written.
-pub fn write_files(options: &Options, dir: &Path, commit: &Sealed) -> Result<BulkFiles> {
+/// RocksDB's, which names the file.
+pub fn write_files(
+    options: &Options,
+    dir: &Path,
+    commit: &Sealed,
+) -> Result<BulkFiles, rocksdb::Error> {
     let mut files = BulkFiles { paths: Vec::new() };
     let mut writes = commit.writes().peekable();
     while let Some((first, _)) = writes.peek() {
@@ -45,10 +47,7 @@ pub fn write_files(options: &Options, dir: &Path, commit: &Sealed) -> Result<Bul
         let path = dir.join(format!("{}.sst", FILES.fetch_add(1, Relaxed)));
         files.paths.push(path.clone());
         let in_space = std::iter::from_fn(|| writes.next_if(|(key, _)| space_of(key) == space));
-        write_file(options, &path, in_space).map_err(|e| {
-            let (WriteFault::Full(e) | WriteFault::Fatal(e)) = WriteFault::from(e);
-            Error::unavailable("bulk file can't be written").with("file", path.display()).because(e)
-        })?;
+        write_file(options, &path, in_space)?;
     }
     Ok(files)
 }

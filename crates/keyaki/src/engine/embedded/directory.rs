@@ -287,14 +287,15 @@ fn checksum(text: &str) -> String {
 fn replace(dir: &Path, name: &str, content: &[u8]) -> Result<()> {
     let at = dir.join(name);
     let new = dir.join(format!("{name}.new"));
-    let write = || -> io::Result<()> {
+    let write = || -> io::Result<File> {
         let mut file = File::create(&new)?;
         file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&new, &at)?;
-        sync_directory(dir)
+        Ok(file)
     };
-    write().map_err(|e| failed("write", &at, e))
+    let file = write().map_err(|e| failed("write", &new, e))?;
+    file.sync_all().map_err(|e| sync_failed(&new, e))?;
+    fs::rename(&new, &at).map_err(|e| failed("rename", &at, e))?;
+    sync_directory(dir).map_err(|e| sync_failed(dir, e))
 }
 
 /// Makes a directory and those above it, so that they are there after a power loss too.
@@ -313,6 +314,13 @@ fn sync_name(path: &Path) -> io::Result<()> {
 /// Makes a directory's names durable.
 pub fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+/// The message of a sync that failed: nobody knows what the disk has.
+pub const SYNC_FAILED: &str = "sync failed; writing stops until reopened";
+
+fn sync_failed(at: &Path, source: io::Error) -> Error {
+    Error::unavailable(SYNC_FAILED).with("file", at.display()).because(source)
 }
 
 /// A file operation that failed.

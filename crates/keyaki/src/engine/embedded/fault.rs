@@ -33,6 +33,12 @@ pub fn needs_disk(error: &rocksdb::Error) -> bool {
     error.kind() == ErrorKind::Incomplete
 }
 
+/// Whether it was a sync that failed.
+pub fn is_sync(error: &rocksdb::Error) -> bool {
+    let text = error.to_string();
+    ["fsync", "fdatasync"].iter().any(|call| text.contains(call))
+}
+
 /// How a write failed.
 pub enum WriteFault {
     /// The disk is full: nothing was acknowledged, and writing can go on when there is room.
@@ -46,7 +52,7 @@ impl WriteFault {
     pub fn from(error: rocksdb::Error) -> Self {
         let text = error.to_string();
         let full = ["No space left on device", "NoSpace", "Disk quota exceeded"];
-        if full.iter().any(|sign| text.contains(sign)) && !text.contains("sync") {
+        if full.iter().any(|sign| text.contains(sign)) && !is_sync(&error) {
             Self::Full(Error::unavailable("the disk is full").because(error))
         } else {
             Self::Fatal(

@@ -155,7 +155,8 @@ impl EmbeddedEngine {
         let (shared, options) = (self.shared.clone(), self.options.clone());
         let (mut sealed, files) = blocking(move || {
             let sealed = commit.seal(&shared.spaces)?;
-            let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)?;
+            let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)
+                .map_err(|e| shared.file_failed(e))?;
             Ok((sealed, files))
         })
         .await?;
@@ -189,7 +190,7 @@ impl Engine for EmbeddedEngine {
             let record = shared.spaces.admit(spec)?;
             let mut records = shared.spaces.records();
             records.push(record.clone());
-            shared.directory.write_spaces(&records)?;
+            shared.list_spaces(&records)?;
             let id = record.id;
             shared.spaces.set(record);
             Ok(id)

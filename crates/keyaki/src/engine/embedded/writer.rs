@@ -14,12 +14,12 @@ use rocksdb::{DB, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::bulk::{self, BulkFiles};
-use super::directory::Directory;
-use super::fault::{WriteFault, reading};
+use super::directory::{Directory, SYNC_FAILED};
+use super::fault::{WriteFault, is_sync, reading};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
 use crate::engine::commit::{Home, Outcome, Sealed, StoredWrite, space_of};
-use crate::engine::space::{SpaceId, Spaces};
+use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
 use crate::error::{Error, Result};
 
@@ -83,12 +83,34 @@ impl Shared {
         match WriteFault::from(error) {
             WriteFault::Full(error) => error,
             WriteFault::Fatal(error) => {
-                let why = self.stopped.get_or_init(|| error.to_string());
-                tracing::error!(%why, "writing has stopped");
+                self.stop(&error);
                 error
             }
         }
         .with("dir", self.directory.path().display())
+    }
+
+    /// Notes a file that could not be written and that nothing refers to yet: only a failed sync
+    /// speaks against the disk.
+    pub fn file_failed(&self, error: rocksdb::Error) -> Error {
+        match is_sync(&error) {
+            true => self.write_failed(error),
+            false => Error::unavailable("bulk file can't be written").because(error),
+        }
+    }
+
+    /// Replaces the list of spaces; whoever calls holds `listing`.
+    pub fn list_spaces(&self, records: &[SpaceRecord]) -> Result<()> {
+        self.directory.write_spaces(records).inspect_err(|error| {
+            if error.message() == SYNC_FAILED {
+                self.stop(error);
+            }
+        })
+    }
+
+    fn stop(&self, why: &Error) {
+        let why = self.stopped.get_or_init(|| why.to_string());
+        tracing::error!(%why, "writing has stopped");
     }
 }
 
@@ -275,7 +297,7 @@ impl Writer {
                 .ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
             record.retired = true;
             let retired = record.clone();
-            self.shared.directory.write_spaces(&records)?;
+            self.shared.list_spaces(&records)?;
             self.shared.spaces.set(retired);
         }
         self.write(clearing(id))
