@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use keyaki::engine::Rules;
-use keyaki::store::CheckReport;
+use keyaki::engine::embedded::Report;
 use keyaki::{Error, Kind};
 use serde_json::json;
 
@@ -34,16 +34,16 @@ pub fn run(dir: &Path, json: bool, out: &mut impl Write) -> Result<Verdict, Fail
 
 struct Findings {
     opened: bool,
-    report: CheckReport,
+    report: Report,
 }
 
 impl Findings {
-    fn of(report: CheckReport) -> Self {
+    fn of(report: Report) -> Self {
         Self { opened: true, report }
     }
 
     fn unopened(error: Error) -> Self {
-        let report = CheckReport {
+        let report = Report {
             spaces: Vec::new(),
             log_files: 0,
             log_records: 0,
@@ -77,7 +77,7 @@ impl Findings {
     }
 
     fn log(&self) -> String {
-        let CheckReport { log_files, log_records, log_torn_bytes, .. } = self.report;
+        let Report { log_files, log_records, log_torn_bytes, .. } = self.report;
         let (files, records) = (count(log_files as u64, "file"), count(log_records, "record"));
         let mut text = format!("log: {files}, {records}\n");
         if log_torn_bytes > 0 {

@@ -14,40 +14,18 @@ use super::owner::Owner;
 use super::{CHANGES, CHUNKS, CLAIMS, PRIMARY, REPLAY, VIEWS, changes, chunk, replay};
 use crate::cell::parts::PartsReader;
 use crate::cell::{Time, ValueRef};
-use crate::engine::embedded::{Inspection, SpaceReport};
+use crate::engine::embedded::{Inspection, Report};
 use crate::engine::{CellRef, Rules, SpaceId, SpaceRecord};
 use crate::error::{Error, Result};
-
-/// What a check saw.
-#[derive(Debug)]
-pub struct CheckReport {
-    /// Every space, with what is in it.
-    pub spaces: Vec<SpaceReport>,
-    /// Log files.
-    pub log_files: usize,
-    /// Whole records in the log.
-    pub log_records: u64,
-    /// Bytes at the log's end that never became a commit; harmless.
-    pub log_torn_bytes: u64,
-    /// All that is wrong.
-    pub problems: Vec<Error>,
-}
 
 /// Checks the embedded store in `dir`, which must not be open elsewhere. Changes nothing.
 ///
 /// # Errors
 /// Those of opening a store.
-pub fn check(dir: &Path, rules: Rules) -> Result<CheckReport> {
+pub fn check(dir: &Path, rules: Rules) -> Result<Report> {
     let inspection = Inspection::open(dir, rules)?;
     let checker = Checker { inspection: &inspection, spaces: inspection.spaces() };
-    let report = inspection.walk(|record, cell| checker.cell(record, cell));
-    Ok(CheckReport {
-        spaces: report.spaces,
-        log_files: report.log_files,
-        log_records: report.log_records,
-        log_torn_bytes: report.log_torn_bytes,
-        problems: report.problems,
-    })
+    Ok(inspection.walk(|record, cell| checker.cell(record, cell)))
 }
 
 struct Checker<'a> {

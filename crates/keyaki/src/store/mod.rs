@@ -26,7 +26,7 @@ mod scan;
 mod view;
 
 pub use changes::{Change, ChangePage, ChangeRecord};
-pub use check::{CheckReport, check};
+pub use check::check;
 pub use commit::{Committed, Draft, Previous};
 pub use owner::Owner;
 pub use replay::Operation;
