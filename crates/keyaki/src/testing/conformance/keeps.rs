@@ -92,6 +92,25 @@ pub async fn hidden_cells_do_not_count_against_a_limit(t: Trial) {
     }
 }
 
+pub async fn hidden_cells_end_no_scan(t: Trial) {
+    const HIDDEN: u32 = 3_000;
+    let engine = t.engine().as_ref();
+    let (space, _) = judged(engine).await;
+    let long_and_bad = [&b"bad"[..], &[7; 300]].concat();
+    done(engine, b"p", |c| {
+        c.write(space, &0_u32.to_be_bytes(), put(b"first"));
+        for cell in 1..=HIDDEN {
+            c.write(space, &cell.to_be_bytes(), put(&long_and_bad));
+        }
+        c.write(space, &u32::MAX.to_be_bytes(), put(b"last"));
+    })
+    .await;
+    let request = ScanRequest::partition(space, b"p");
+    for request in [request.clone(), request.clone().backward(), request.limit(2)] {
+        assert_eq!(sorts(engine, request).await.len(), 2, "the one behind many hidden cells too");
+    }
+}
+
 pub async fn aged_cells_stay_gone_after_compaction(mut t: Trial) {
     let space = ageing(t.engine().as_ref()).await;
     done(t.engine().as_ref(), b"p", |c| {

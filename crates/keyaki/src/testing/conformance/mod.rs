@@ -143,6 +143,7 @@ pub const CASES: &[Case] = cases! {
     "a cell that has aged is hidden at once": keeps::aged_cells_are_hidden_at_once,
     "a hidden cell is absent to expectations": keeps::hidden_cells_are_absent_to_expectations,
     "hidden cells don't count against a limit": keeps::hidden_cells_do_not_count_against_a_limit,
+    "no number of hidden cells ends a scan": keeps::hidden_cells_end_no_scan,
     "a cell that has aged stays gone after compaction": keeps::aged_cells_stay_gone_after_compaction,
     "a sweep removes what has aged, and only that": keeps::a_sweep_removes_what_has_aged_and_only_that,
     "an invalid cell goes to quarantine whole": keeps::invalid_cells_go_to_quarantine_whole,

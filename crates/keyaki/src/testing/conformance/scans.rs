@@ -207,6 +207,10 @@ async fn paged(
         };
         request.limit = Some(page);
         let found = sorts(engine, request).await;
+        assert!(
+            found.is_empty() || found.first() != seen.last(),
+            "a page began with the last cell"
+        );
         let ended = found.len() < page;
         seen.extend(found);
         if ended {

@@ -171,6 +171,19 @@ async fn an_interrupted_drop_is_finished() {
     assert_eq!(cells_in(&engine, kept).await, 1);
 }
 
+#[tokio::test]
+async fn a_dropped_space_leaves_no_cells() {
+    let dir = TempDir::new().unwrap();
+    let [dropped, kept] = make(dir.path()).await;
+    let engine = open(dir.path()).unwrap();
+    engine.drop_space(dropped).await.unwrap();
+    drop(engine);
+    set_retired(dir.path(), dropped, false);
+    let engine = open(dir.path()).unwrap();
+    assert_eq!(cells_in(&engine, dropped).await, 0);
+    assert_eq!(cells_in(&engine, kept).await, 1);
+}
+
 async fn cells_in(engine: &EmbeddedEngine, space: SpaceId) -> usize {
     let mut cells = 0;
     for split in engine.splits(space, 1).await.unwrap() {
