@@ -59,13 +59,14 @@ fn fold_parts(rule: &dyn Merge, parts: &[ValueRef<'_>]) -> Result<Vec<u8>, Unfol
         time = time.max(part.time);
         let so_far = together.as_deref().unwrap_or(first.visibility);
         if so_far != part.visibility {
-            together = Some(visibility::conjunction(so_far, part.visibility));
+            let both = visibility::conjunction(so_far, part.visibility);
+            if both.len() > VISIBILITY_BYTES_MAX {
+                return Err(Unfoldable("the visibilities together are too long"));
+            }
+            together = Some(both);
         }
     }
     let visibility = together.as_deref().unwrap_or(first.visibility);
-    if visibility.len() > VISIBILITY_BYTES_MAX {
-        return Err(Unfoldable("the visibilities together are too long"));
-    }
     let mut payload = Vec::with_capacity(first.payload.len());
     if rest.is_empty() {
         payload.extend_from_slice(first.payload);

@@ -124,7 +124,9 @@ impl Bucket {
         let until = inner.inflight.settled_before(inner.engine.clock());
         // The last id below all that is undecided, whichever node gave it.
         let settled = Tid::new(until.saturating_sub(Duration::from_micros(1)), u64::MAX);
-        let next = since.map_or(settled, |since| since.max(settled));
+        let newest = Tid::new(inner.inflight.newest(), u64::MAX);
+        let looked_at = settled.min(newest);
+        let next = since.map_or(looked_at, |since| since.max(looked_at));
         let mut page = ChangePage { changes: Vec::new(), next, more: false };
         let last = settled.time().micros() / HOUR_US;
         let mut first = since.map_or(0, |since| since.time().micros() / HOUR_US);
@@ -161,6 +163,7 @@ impl Bucket {
                     (page.next, page.more) = (last.id, true);
                     return Ok(true);
                 }
+                page.next = page.next.max(record.id);
                 page.changes.push(record);
             }
         }

@@ -5,6 +5,7 @@
 //! still out, or it would pass by a commit that takes a moment later.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cell::{HybridClock, Tid, Time};
@@ -13,6 +14,7 @@ use crate::cell::{HybridClock, Tid, Time};
 #[derive(Default)]
 pub struct Inflight {
     out: Mutex<BTreeSet<Time>>,
+    newest: AtomicU64,
 }
 
 impl Inflight {
@@ -22,6 +24,17 @@ impl Inflight {
         let time = clock.next();
         out.insert(time);
         Stamp { tid: Tid::new(time, node), inflight: self.clone() }
+    }
+
+    /// Notes that a commit took.
+    pub fn took(&self, time: Time) {
+        self.newest.fetch_max(time.micros(), Relaxed);
+    }
+
+    /// The latest commit that is known to have taken. The clock goes on from there after a
+    /// restart, whatever the wall clock says then: no position may be beyond it.
+    pub fn newest(&self) -> Time {
+        Time::from_micros(self.newest.load(Relaxed))
     }
 
     /// Every commit stamped before this has been decided.

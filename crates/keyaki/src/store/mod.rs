@@ -134,17 +134,20 @@ impl Store {
         Ok(())
     }
 
-    /// Makes permanent what the spaces' rules decided, everywhere.
+    /// Makes permanent what the spaces' rules decided, everywhere; a space that can't be swept
+    /// doesn't keep the others from it.
     ///
     /// # Errors
-    /// Those of [`Engine::sweep`].
+    /// The first of [`Engine::sweep`].
     pub async fn sweep(&self) -> Result<()> {
+        let mut outcome = Ok(());
         for record in self.engine().spaces() {
             if record.spec.keep.is_some() && !record.retired {
-                self.engine().sweep(record.id).await?;
+                let swept = self.engine().sweep(record.id).await;
+                outcome = outcome.and(swept.map(drop));
             }
         }
-        Ok(())
+        outcome
     }
 }
 
@@ -308,7 +311,10 @@ impl Bucket {
             draft(&mut paper)?;
             let (commit, operation) = paper.finish()?;
             match inner.engine.commit(commit).await? {
-                Outcome::Done => return Ok(Committed::Done(tid)),
+                Outcome::Done => {
+                    inner.inflight.took(tid.time());
+                    return Ok(Committed::Done(tid));
+                }
                 Outcome::Refused(refusals) => return operation.judge(refusals),
                 Outcome::Stale => {}
             }

@@ -1,7 +1,8 @@
 //! Reading: a scan with a stack of stages over it, visibility always at the bottom.
 //!
-//! There is no way to read cells through the store without authorisations. Stages above see only
-//! visible cells, block by block: filters, aggregations, transformations.
+//! Whoever asks for others must scan with their authorisations; stages above see only visible
+//! cells, block by block: filters, aggregations, transformations. What a bucket type needs to write
+//! over a cell ([`Bucket::stored`], refusals) is for the bucket type alone.
 
 use super::Bucket;
 use crate::cell::visibility::{Authorisations, Decisions};

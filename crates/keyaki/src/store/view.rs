@@ -130,7 +130,10 @@ impl View {
         let (mut from, mut to) = (page.from.clone(), page.to.clone());
         if let Bound::Excluded(key) = &from {
             // Entries are longer than their keys: beyond a key is beyond all entries under it.
-            from = successor_of_prefix(key).map_or(Bound::Unbounded, Bound::Included);
+            match successor_of_prefix(key) {
+                Some(beyond) => from = Bound::Included(beyond),
+                None => to = Bound::Excluded(Vec::new()),
+            }
         }
         if let Bound::Included(key) = &to {
             to = successor_of_prefix(key).map_or(Bound::Unbounded, Bound::Excluded);

@@ -27,7 +27,6 @@ impl Commit {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        self.check_size()?;
         let mut checker =
             Checker { spaces, home: self.home.bucket, last: None, visibility: Vec::new() };
         let mut expectations = Vec::with_capacity(self.expectations.len());
@@ -40,6 +39,7 @@ impl Commit {
             checker.slot(slot, &self.bytes)?;
         }
         let claims = self.seal_claims(&mut checker)?;
+        self.check_size()?;
         self.sort_and_fold(spaces)?;
         Ok(Sealed {
             tid: self.tid,

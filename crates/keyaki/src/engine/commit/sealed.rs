@@ -52,10 +52,15 @@ impl Sealed {
         self.companions.0.push(Box::new(companion));
     }
 
-    /// Bytes of keys and values.
+    /// Bytes of keys and values, those of its conditions too.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
+        let expected = |expect: &Expect| match expect {
+            Expect::Equals(value) => value.len(),
+            Expect::Absent | Expect::Present => 0,
+        };
+        let conditions = self.expectations.iter().map(|(key, e)| key.len() + expected(e));
+        self.bytes.len() + conditions.sum::<usize>()
     }
 
     /// Cells it writes.

@@ -36,7 +36,17 @@ pub fn needs_disk(error: &rocksdb::Error) -> bool {
 /// Whether it was a sync that failed.
 pub fn is_sync(error: &rocksdb::Error) -> bool {
     let text = error.to_string();
-    ["fsync", "fdatasync"].iter().any(|call| text.contains(call))
+    ["While fsync", "While fdatasync"].iter().any(|call| text.contains(call))
+}
+
+/// Whether there was no room; it is also said of a write that would have had to wait for a
+/// compaction that may lack it.
+pub fn is_full(error: &rocksdb::Error) -> bool {
+    if error.kind() == ErrorKind::Incomplete {
+        return true;
+    }
+    let text = error.to_string();
+    ["No space left on device", "NoSpace", "Disk quota exceeded"].iter().any(|s| text.contains(s))
 }
 
 /// How a write failed.
@@ -50,9 +60,7 @@ pub enum WriteFault {
 impl WriteFault {
     /// Reads RocksDB's mind.
     pub fn from(error: rocksdb::Error) -> Self {
-        let text = error.to_string();
-        let full = ["No space left on device", "NoSpace", "Disk quota exceeded"];
-        if full.iter().any(|sign| text.contains(sign)) && !is_sync(&error) {
+        if is_full(&error) && !is_sync(&error) {
             Self::Full(Error::unavailable("the disk is full").because(error))
         } else {
             Self::Fatal(

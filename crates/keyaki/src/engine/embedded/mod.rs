@@ -32,6 +32,7 @@ mod log;
 mod merge;
 mod options;
 mod recovery;
+mod reserve;
 mod room;
 mod scan;
 mod splits;
@@ -45,6 +46,7 @@ pub use directory::{FORMAT, require_store};
 use directory::Directory;
 use fault::{open_failed, reading};
 use flusher::Flusher;
+use reserve::{Outlook, Reserve};
 use room::Room;
 use writer::{Request, Shared};
 
@@ -79,10 +81,11 @@ impl EmbeddedEngine {
         wall: Arc<dyn WallClock>,
     ) -> Result<Self> {
         let (directory, new) = Directory::open_or_begin(dir)?;
+        let (reserve, settings) = Reserve::new(dir, settings)?;
         let clock = Arc::new(HybridClock::new(wall));
         let records = if new { Vec::new() } else { directory.read_spaces()? };
         let spaces = Arc::new(Spaces::new(records, rules));
-        let mut options = options::options(settings, &spaces, &clock);
+        let mut options = options::options(&settings, &spaces, &clock);
         if new {
             options.create_if_missing(true);
         } else {
@@ -102,12 +105,12 @@ impl EmbeddedEngine {
             spaces,
             clock,
             directory,
+            reserve,
             listing: Mutex::new(()),
             stopped: OnceLock::new(),
         });
         let (queue, requests) = mpsc::channel(settings.queue_commits_max.max(1));
-        let sync = options::write_options(settings.durability);
-        let writer = writer::start(shared.clone(), sync, newest, requests)?;
+        let writer = writer::start(shared.clone(), settings.durability, newest, requests)?;
         let flusher = match settings.durability {
             Durability::Sync => None,
             Durability::Interval(every) => Some(Flusher::start(shared.clone(), every)?),
@@ -116,7 +119,7 @@ impl EmbeddedEngine {
             shared,
             options: Arc::new(options),
             queue: Some(queue),
-            room: Room::new(settings),
+            room: Room::new(&settings),
             writer: Some(writer),
             _flusher: flusher,
         })
@@ -149,18 +152,21 @@ impl EmbeddedEngine {
         answer.await.map_err(|_| closed())?
     }
 
-    async fn bulk(&self, commit: Commit) -> Result<Outcome> {
+    async fn bulk(&self, mut commit: Commit) -> Result<Outcome> {
         self.shared.writable()?;
         let room = self.room.bulk().await?;
+        commit.carry(room);
         let (shared, options) = (self.shared.clone(), self.options.clone());
-        let (mut sealed, files) = blocking(move || {
+        let (sealed, files) = blocking(move || {
             let sealed = commit.seal(&shared.spaces)?;
+            if let Outlook::Full(full) = shared.reserve.look(&shared.db, sealed.bytes())? {
+                return Err(full);
+            }
             let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)
                 .map_err(|e| shared.file_failed(e))?;
             Ok((sealed, files))
         })
         .await?;
-        sealed.carry(room);
         self.ask(|reply| Request::Ingest(sealed, files, reply)).await
     }
 }
@@ -224,7 +230,7 @@ impl Engine for EmbeddedEngine {
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.shared.spaces.usable(request.space)?;
-        scan::begin(&self.shared.db, space, &request, self.shared.clock.now())
+        scan::begin(&self.shared, space, &request, self.shared.clock.now())
     }
 
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>> {
@@ -246,7 +252,8 @@ impl Engine for EmbeddedEngine {
                 Err(_) => ControlFlow::Break(()),
             })
         });
-        let remove = async {
+        // Owning its end of the channel: once it gives up, so does the walk.
+        let remove = async move {
             let mut swept = Swept::default();
             while let Some(batch) = condemned.recv().await {
                 let removed = self.ask(|reply| Request::Remove(batch, reply)).await?;

@@ -13,6 +13,7 @@ use self_cell::self_cell;
 use tokio::task::JoinHandle;
 
 use super::fault::{needs_disk, read_failed, reading};
+use super::writer::Shared;
 use super::{begin_blocking, blocking};
 use crate::cell::Time;
 use crate::engine::scan::{Block, CellRef, Direction, Scan, ScanRequest};
@@ -39,9 +40,9 @@ struct Plan {
 }
 
 self_cell!(
-    /// An iterator and the database it reads, which it keeps open.
+    /// An iterator and the store it reads, which stays open and locked as long.
     struct Cursor {
-        owner: Arc<DB>,
+        owner: Arc<Shared>,
         #[not_covariant]
         dependent: DBRawIterator,
     }
@@ -49,7 +50,7 @@ self_cell!(
 
 /// Begins a scan.
 pub fn begin(
-    db: &Arc<DB>,
+    shared: &Arc<Shared>,
     space: Arc<Space>,
     request: &ScanRequest,
     now: Time,
@@ -60,13 +61,14 @@ pub fn begin(
         return Ok(Box::new(EmbeddedScan::Done));
     }
     let plan = Plan { space, from, to, direction: request.direction, now };
+    let db = &shared.db;
     let state = db.snapshot();
     let (block, more) = on_the_spot(db, &plan, left, &state)?;
     let rest = more.then(|| {
         let left = left - block.len();
         let plan = plan.behind(&block);
         // The iterator pins all it will read; the snapshot has done its work.
-        let cursor = plan.cursor(db.clone(), &state);
+        let cursor = plan.cursor(shared.clone(), &state);
         Progress { plan, cursor, left, sought: false }
     });
     Ok(Box::new(EmbeddedScan::Begun(block, rest)))
@@ -105,10 +107,10 @@ impl Plan {
     }
 
     /// An iterator that has read nothing yet.
-    fn cursor(&self, db: Arc<DB>, state: &Snapshot<'_>) -> Cursor {
+    fn cursor(&self, shared: Arc<Shared>, state: &Snapshot<'_>) -> Cursor {
         let mut options = self.options(state);
         options.set_readahead_size(READ_AHEAD_BYTES);
-        Cursor::new(db, |db| db.raw_iterator_opt(options))
+        Cursor::new(shared, |shared| shared.db.raw_iterator_opt(options))
     }
 
     /// The plan for what comes after the cells of `block`.

@@ -11,8 +11,9 @@ use crate::engine::space::Space;
 use crate::engine::sweep::Condemned;
 use crate::error::Result;
 
-/// Condemned cells that go to the writer together.
+/// Condemned cells that go to the writer together, and about how many bytes of them.
 const BATCH_CELLS: usize = 1_000;
+const BATCH_BYTES: usize = 4 << 20;
 
 /// Hands condemned cells over in batches until all are seen or `remove` breaks.
 pub fn walk(
@@ -30,11 +31,17 @@ pub fn walk(
     }
     let mut iterator = db.raw_iterator_opt(options);
     iterator.seek_to_first();
-    let mut batch = Vec::new();
+    let (mut batch, mut bytes) = (Vec::new(), 0);
     while let Some((key, value)) = iterator.item() {
-        batch.extend(Condemned::judge(space, key, value, now)?);
-        if batch.len() == BATCH_CELLS && remove(std::mem::take(&mut batch)).is_break() {
-            return Ok(());
+        if let Some(cell) = Condemned::judge(space, key, value, now)? {
+            bytes += key.len() + value.len();
+            batch.push(cell);
+        }
+        if batch.len() >= BATCH_CELLS || bytes >= BATCH_BYTES {
+            bytes = 0;
+            if remove(std::mem::take(&mut batch)).is_break() {
+                return Ok(());
+            }
         }
         iterator.next();
     }

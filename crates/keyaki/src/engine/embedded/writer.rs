@@ -15,13 +15,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::bulk::{self, BulkFiles};
 use super::directory::{Directory, SYNC_FAILED};
-use super::fault::{WriteFault, is_sync, reading};
+use super::fault::{WriteFault, is_full, is_sync, reading};
+use super::options;
+use super::reserve::{Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
 use crate::engine::commit::{Home, Outcome, Sealed, StoredWrite, space_of};
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
 use crate::error::{Error, Result};
+use crate::settings::Durability;
 
 /// A group is closed when it has so many commits or bytes.
 const GROUP_COMMITS_MAX: usize = 512;
@@ -61,6 +64,8 @@ pub struct Shared {
     pub clock: Arc<HybridClock>,
     /// The directory, for the list of spaces.
     pub directory: Directory,
+    /// Room on the disk. Commits ask for it; what makes room need not.
+    pub reserve: Reserve,
     /// Held while the list of spaces changes.
     pub listing: Mutex<()>,
     /// Why writing has stopped, once it has.
@@ -93,7 +98,7 @@ impl Shared {
     /// Notes a file that could not be written and that nothing refers to yet: only a failed sync
     /// speaks against the disk.
     pub fn file_failed(&self, error: rocksdb::Error) -> Error {
-        match is_sync(&error) {
+        match is_sync(&error) || is_full(&error) {
             true => self.write_failed(error),
             false => Error::unavailable("bulk file can't be written").because(error),
         }
@@ -118,16 +123,21 @@ impl Shared {
 /// knows the `newest` time alone, so all that are not later are stale to it.
 pub fn start(
     shared: Arc<Shared>,
-    sync: WriteOptions,
+    durability: Durability,
     newest: Time,
     queue: mpsc::Receiver<Request>,
 ) -> Result<JoinHandle<()>> {
+    let mut impatient = options::write_options(durability);
+    impatient.set_no_slowdown(true);
     let mut writer = Writer {
         shared,
-        sync,
+        durability,
+        patient: options::write_options(durability),
+        impatient,
         hasher: RandomState::new(),
         latest: vec![newest; LATEST_SLOTS],
         newest,
+        unknown: Vec::new(),
     };
     std::thread::Builder::new()
         .name("keyaki-writer".to_owned())
@@ -137,10 +147,16 @@ pub fn start(
 
 struct Writer {
     shared: Arc<Shared>,
-    sync: WriteOptions,
+    durability: Durability,
+    /// For writes that may wait until compaction has caught up.
+    patient: WriteOptions,
+    /// For writes that may not, since compaction may be waiting for room.
+    impatient: WriteOptions,
     hasher: RandomState,
     latest: Vec<Time>,
     newest: Time,
+    /// Commits that may or may not be on the disk.
+    unknown: Vec<Sealed>,
 }
 
 /// What earlier commits of the same group did to the cells that conditions look at.
@@ -171,7 +187,7 @@ impl Writer {
             Request::Commit(commit, reply) => self.commit(&mut vec![(commit, reply)]),
             Request::Ingest(commit, files, reply) => {
                 let answer = self.ingest(&commit, &files);
-                settle(commit);
+                self.settle(commit, answer.is_err());
                 let _ = reply.send(answer);
             }
             Request::Remove(cells, reply) => {
@@ -200,15 +216,26 @@ impl Writer {
             }
             outcomes.push(outcome);
         }
-        let written = if batch.is_empty() { Ok(()) } else { self.write(batch) };
+        let written = if batch.is_empty() { Ok(()) } else { self.write_if_room(batch) };
         let failure = written.err();
         for ((commit, reply), outcome) in group.drain(..).zip(outcomes) {
-            settle(commit);
+            let took = matches!(outcome, Ok(Outcome::Done));
+            self.settle(commit, took && failure.is_some());
             let answer = match (&failure, outcome) {
-                (Some(failure), Ok(Outcome::Done)) => Err(again(failure)),
+                // Those refused may have been refused by what was never written.
+                (Some(failure), Ok(_)) => Err(again(failure)),
                 (_, outcome) => outcome,
             };
             let _ = reply.send(answer);
+        }
+    }
+
+    /// Lets go of what a commit carries before its caller hears the answer: whoever knows that a
+    /// commit took must find it in the change feed, which waits for stamps that are still out. A
+    /// commit whose fate only reopening tells stays out until then.
+    fn settle(&mut self, commit: Sealed, failed: bool) {
+        if failed && self.shared.stopped.get().is_some() {
+            self.unknown.push(commit);
         }
     }
 
@@ -250,17 +277,41 @@ impl Writer {
         Ok(seen.map(std::borrow::Cow::into_owned))
     }
 
-    fn write(&self, mut batch: WriteBatch) -> Result<()> {
+    fn write_if_room(&self, batch: WriteBatch) -> Result<()> {
+        match self.outlook(&batch)? {
+            Outlook::Full(full) => Err(full),
+            outlook => self.write_in(&outlook, batch),
+        }
+    }
+
+    /// For what makes room: it is tried in any case.
+    fn write(&self, batch: WriteBatch) -> Result<()> {
+        self.write_in(&self.outlook(&batch)?, batch)
+    }
+
+    fn outlook(&self, batch: &WriteBatch) -> Result<Outlook> {
+        self.shared.reserve.look(&self.shared.db, batch.size_in_bytes())
+    }
+
+    fn write_in(&self, outlook: &Outlook, mut batch: WriteBatch) -> Result<()> {
         self.shared.writable()?;
         batch.put(clock_key(), self.newest.to_bytes());
-        self.shared.db.write_opt(batch, &self.sync).map_err(|e| self.shared.write_failed(e))
+        let options = match outlook {
+            Outlook::Ample => &self.patient,
+            Outlook::Scarce | Outlook::Full(_) => &self.impatient,
+        };
+        self.shared.db.write_opt(batch, options).map_err(|e| self.shared.write_failed(e))
     }
 
     fn ingest(&mut self, commit: &Sealed, files: &BulkFiles) -> Result<Outcome> {
         let outcome = self.decide(commit, &Overlay::new())?;
         if outcome == Outcome::Done {
-            // The files bypass the log, and the clock must not fall behind what they hold.
-            self.write(WriteBatch::default())?;
+            // The files bypass the log and are durable at once: the clock, and all that the
+            // decision rests on, must be so before.
+            self.write_if_room(WriteBatch::default())?;
+            if self.durability != Durability::Sync {
+                self.shared.db.flush_wal(true).map_err(|e| self.shared.write_failed(e))?;
+            }
             bulk::ingest(&self.shared.db, files).map_err(|e| self.shared.write_failed(e))?;
         }
         Ok(outcome)
@@ -322,12 +373,6 @@ fn fill(batch: &mut WriteBatch, commit: &Sealed) {
             StoredWrite::Merge(operand) => batch.merge(key, operand),
         }
     }
-}
-
-/// Lets go of what a commit carries before its caller hears the answer: whoever knows that a commit
-/// took must find it in the change feed, which waits for stamps that are still out.
-fn settle(commit: Sealed) {
-    drop(commit);
 }
 
 /// The group's failure, told to each of its commits.

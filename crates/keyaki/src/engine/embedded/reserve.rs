@@ -1,0 +1,95 @@
+//! Room on the disk. A commit is refused while there is too little, before RocksDB runs into it.
+//!
+//! RocksDB survives a full disk, but dearly: a log that could not be written to is given up, and
+//! nothing is accepted until a memtable's worth is free and what was in memory is in tables. So a
+//! group is written only if there would still be room to write out all that memory holds; and
+//! memory holds no more than a small part of the disk, or on a small disk that room would never
+//! come. Others may fill the disk all the same: then RocksDB meets it, and recovers by itself.
+//!
+//! Where room is scarce a compaction may have to wait for it, and a write that RocksDB holds back
+//! until compaction has caught up would wait as long. Such a write is refused instead.
+
+use std::path::{Path, PathBuf};
+
+use rocksdb::{DB, properties};
+
+use super::directory::failed;
+use crate::error::{Error, Result};
+use crate::settings::EmbeddedSettings;
+
+/// Of the disk, memory for writes takes at most one part in so many.
+const DISK_SHARES: u64 = 6;
+/// Left to the manifest, to what tables hold beside cells, and to blocks that are not full.
+const SLACK_BYTES: u64 = 1 << 20;
+
+/// What is asked before anything is written.
+pub struct Reserve {
+    dir: PathBuf,
+    memory_bytes: u64,
+}
+
+impl Reserve {
+    /// For a store in `dir`, which must be there; answers the settings that suit its disk, too.
+    ///
+    /// # Errors
+    /// `Unavailable` if nothing is to be learnt about the disk.
+    pub fn new(dir: &Path, settings: &EmbeddedSettings) -> Result<(Self, EmbeddedSettings)> {
+        let Disk { bytes, .. } = Disk::of(dir)?;
+        let share = usize::try_from(bytes / DISK_SHARES).unwrap_or(usize::MAX);
+        let mut settings = settings.clone();
+        settings.write_memory_bytes = settings.write_memory_bytes.min(share);
+        let memory_bytes = settings.write_memory_bytes as u64;
+        Ok((Self { dir: dir.to_owned(), memory_bytes }, settings))
+    }
+
+    /// What room there is to write `bytes`, to the log now and to a table later.
+    ///
+    /// # Errors
+    /// `Unavailable` if nothing is to be learnt about the disk.
+    pub fn look(&self, db: &DB, bytes: usize) -> Result<Outlook> {
+        let Disk { free, .. } = Disk::of(&self.dir)?;
+        let ask = |property| db.property_int_value(property).ok().flatten();
+        let own = 2 * bytes as u64 + SLACK_BYTES;
+        let waiting = ask(properties::ESTIMATE_PENDING_COMPACTION_BYTES).unwrap_or(0);
+        if free >= own + 2 * self.memory_bytes + 2 * waiting {
+            return Ok(Outlook::Ample);
+        }
+        let in_memory = ask(properties::CUR_SIZE_ALL_MEM_TABLES).unwrap_or(self.memory_bytes);
+        let needed = own + in_memory;
+        Ok(match free >= needed {
+            true => Outlook::Scarce,
+            false => Outlook::Full(
+                Error::unavailable("the disk is full")
+                    .with("dir", self.dir.display())
+                    .with("free_bytes", free)
+                    .with("needed_bytes", needed),
+            ),
+        })
+    }
+}
+
+/// What room there is for a write.
+pub enum Outlook {
+    /// For it and for whatever follows from it.
+    Ample,
+    /// For it, and perhaps not for the compactions that are due.
+    Scarce,
+    /// Not enough, and why.
+    Full(Error),
+}
+
+struct Disk {
+    bytes: u64,
+    free: u64,
+}
+
+impl Disk {
+    fn of(dir: &Path) -> Result<Self> {
+        let disk = rustix::fs::statvfs(dir).map_err(|e| failed("look at disk", dir, e.into()))?;
+        Ok(match disk.f_blocks {
+            // Some file systems don't tell.
+            0 => Self { bytes: u64::MAX, free: u64::MAX },
+            blocks => Self { bytes: blocks * disk.f_frsize, free: disk.f_bavail * disk.f_frsize },
+        })
+    }
+}
