@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod conformance;
 pub mod random;
+pub mod workload;

@@ -1,0 +1,230 @@
+//! A disk without room: commits are refused within a second each, reads go on, and writing resumes
+//! in the same process when there is room again. Nothing acknowledged is lost, before or after.
+//!
+//! Three processes take part. The test starts a supervisor in a mount namespace of its own, where a
+//! small tmpfs is mounted that nobody else sees and that goes with it; the supervisor starts the
+//! writer, kills it in the end, and looks at what it has left.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use keyaki::Kind;
+use keyaki::testing::workload::{Link, Load, Workload};
+use tokio::runtime::Runtime;
+
+use super::child::{self, Running, journal_path, wait_for_death};
+use super::journal::{self, Journal};
+use super::{assert_sound, open_store, runtime};
+use keyaki::settings::EmbeddedSettings;
+
+const LANES: u16 = 4;
+const MEGABYTES: &str = "KEYAKI_CRASH_MEGABYTES";
+/// How a supervisor ends that may not mount.
+const EXIT_NOT_PERMITTED: i32 = 77;
+/// What the issue promises.
+const ANSWER_MOST: Duration = Duration::from_secs(1);
+/// So long without a step that took, and the disk is full.
+const SETTLED: Duration = Duration::from_millis(700);
+/// RocksDB looks for room every five seconds.
+const RESUME_MOST: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_full_disk_refuses_writes_and_recovers_in_process() {
+    on_a_disk_of(64);
+}
+
+fn on_a_disk_of(megabytes: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let supervisor = child::command("full", folder.path(), &folder.path().join("journal"));
+    let mut apart = Command::new("unshare");
+    apart.arg("--mount").arg(supervisor.get_program()).args(supervisor.get_args());
+    for (name, value) in supervisor.get_envs() {
+        apart.env(name, value.unwrap());
+    }
+    let ended = apart.env(MEGABYTES, megabytes.to_string()).status();
+    println!("{}", journal::read(&folder.path().join("journal")).notes.join("\n"));
+    match ended.ok().and_then(|status| status.code()) {
+        Some(0) => {}
+        Some(EXIT_NOT_PERMITTED | 1) | None if std::env::var_os("CI").is_none() => {
+            eprintln!("NOT TESTED: a full disk. Mounting a small one takes root and `unshare`.");
+        }
+        code => panic!("the full disk ended with {code:?}"),
+    }
+}
+
+/// Mounts the disk, has the writer fill it, kills it and surveys what is left.
+pub fn supervise(folder: &Path) {
+    let disk = folder.join("disk");
+    fs::create_dir(&disk).unwrap();
+    let size = format!("size={}m", std::env::var(MEGABYTES).unwrap());
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&disk);
+    if !mount.status().is_ok_and(|status| status.success()) {
+        std::process::exit(EXIT_NOT_PERMITTED);
+    }
+    let (dir, noted) = (disk.join("store"), journal_path());
+    let mut writer = Running::start("full-writer", &dir, &noted);
+    writer.wait_until(&noted, "done");
+    writer.kill();
+    let account = journal::read(&noted);
+    assert_sound(&dir, "full");
+    runtime().block_on(async {
+        let store = open_store(&dir, &EmbeddedSettings::default()).unwrap();
+        let survey = Workload::begin(&store).await.unwrap().survey().await.unwrap();
+        account.demand(&survey);
+    });
+}
+
+/// Fills the disk twice: by its own commits alone, and while somebody else fills it.
+pub fn write(dir: &Path, journal: &Journal) {
+    let runtime = runtime();
+    let ballast = Ballast(dir.with_file_name("ballast"));
+    ballast.grow(megabytes() / 4);
+    let store = open_store(dir, &EmbeddedSettings::default()).unwrap();
+    let workload = runtime.block_on(Workload::begin(&store)).unwrap();
+    let writers = Writers { runtime: &runtime, workload: &workload, journal };
+
+    writers.fill();
+    journal.note("filled by its own commits");
+    writers.stay_refused();
+    ballast.shrink();
+    writers.resume();
+
+    let filled = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| writers.work_until(&filled));
+        ballast.grow_until_full();
+        filled.store(true, Relaxed);
+    });
+    journal.note("filled by others");
+    writers.stay_refused();
+    ballast.shrink();
+    writers.resume();
+    journal.note("done");
+    wait_for_death()
+}
+
+fn megabytes() -> usize {
+    std::env::var(MEGABYTES).unwrap().parse().unwrap()
+}
+
+/// A file that is in the way.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    fn grow(&self, megabytes: usize) {
+        fs::write(&self.0, vec![1; megabytes << 20]).unwrap();
+    }
+
+    fn grow_until_full(&self) {
+        let mut file = File::create(&self.0).unwrap();
+        while file.write_all(&[1; 64 << 10]).is_ok() {
+            // Slowly, so that commits get between.
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn shrink(&self) {
+        fs::remove_file(&self.0).unwrap();
+    }
+}
+
+/// Writers on several lanes.
+struct Writers<'a> {
+    runtime: &'a Runtime,
+    workload: &'a Workload,
+    journal: &'a Journal,
+}
+
+impl Writers<'_> {
+    /// Whether the next step of a lane took; if not, it must have been refused in time.
+    fn step(&self, lane: u16) -> bool {
+        let begun = Instant::now();
+        let answer = self.runtime.block_on(async {
+            let number = self.workload.length(lane).await.unwrap() + 1;
+            // Much, in few steps: mostly large ones.
+            let load = match Load::mixed(Link { lane, number }) {
+                Load::Small => Load::Large,
+                other => other,
+            };
+            self.workload.advance(lane, load, None).await
+        });
+        let took = begun.elapsed();
+        match answer {
+            Ok(step) => {
+                self.journal.acknowledge(step);
+                true
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), Kind::Unavailable, "{error}");
+                assert_eq!(error.message(), "the disk is full", "{error}");
+                assert!(took < ANSWER_MOST, "refused after {took:?}: {error}");
+                false
+            }
+        }
+    }
+
+    /// Writes on every lane until none takes any more, though compaction may make room again.
+    fn fill(&self) {
+        thread::scope(|scope| {
+            for lane in 0..LANES {
+                scope.spawn(move || {
+                    let mut last = Instant::now();
+                    while last.elapsed() < SETTLED {
+                        match self.step(lane) {
+                            true => last = Instant::now(),
+                            false => thread::sleep(Duration::from_millis(10)),
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    fn work_until(&self, filled: &AtomicBool) {
+        thread::scope(|scope| {
+            for lane in 0..LANES {
+                scope.spawn(move || {
+                    while !filled.load(Relaxed) {
+                        self.step(lane);
+                    }
+                });
+            }
+        });
+    }
+
+    /// For two seconds: what is acknowledged can be read, and steps are answered in time, nearly
+    /// all of them by a refusal.
+    fn stay_refused(&self) {
+        let (begun, mut refused) = (Instant::now(), 0);
+        while begun.elapsed() < Duration::from_secs(2) {
+            refused += u32::from(!self.step(0));
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(refused > 10, "the disk wasn't full");
+        let survey = self.runtime.block_on(self.workload.survey()).unwrap();
+        journal::read(&journal_path()).demand(&survey);
+    }
+
+    /// Waits until ten more steps have taken on every lane. The first may be refused, while
+    /// compaction catches up.
+    fn resume(&self) {
+        let begun = Instant::now();
+        for lane in 0..LANES {
+            let mut left = 10;
+            while left > 0 {
+                assert!(begun.elapsed() < RESUME_MOST, "writing didn't resume");
+                match self.step(lane) {
+                    true => left -= 1,
+                    false => thread::sleep(Duration::from_millis(20)),
+                }
+            }
+        }
+        self.journal.note(&format!("resumed in {:?}", begun.elapsed()));
+    }
+}
