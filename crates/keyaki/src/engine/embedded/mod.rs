@@ -107,6 +107,7 @@ impl EmbeddedEngine {
             directory,
             reserve,
             listing: Mutex::new(()),
+            ingesting: Mutex::new(()),
             stopped: OnceLock::new(),
         });
         let (queue, requests) = mpsc::channel(settings.queue_commits_max.max(1));
@@ -281,7 +282,11 @@ impl Engine for EmbeddedEngine {
 
     async fn backup(&self, to: &Path) -> Result<()> {
         let (shared, to) = (self.shared.clone(), to.to_owned());
-        blocking(move || backup::backup(&shared.db, &shared.directory, &to)).await
+        blocking(move || {
+            let _alone = shared.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+            backup::backup(&shared.db, &shared.directory, &to)
+        })
+        .await
     }
 }
 

@@ -68,6 +68,9 @@ pub struct Shared {
     pub reserve: Reserve,
     /// Held while the list of spaces changes.
     pub listing: Mutex<()>,
+    /// Held while files are ingested, and while a backup is taken: it has the tables of one
+    /// moment and the log of a later one, and what is ingested in between would be in neither.
+    pub ingesting: Mutex<()>,
     /// Why writing has stopped, once it has.
     pub stopped: OnceLock<String>,
 }
@@ -312,6 +315,7 @@ impl Writer {
             if self.durability != Durability::Sync {
                 self.shared.db.flush_wal(true).map_err(|e| self.shared.write_failed(e))?;
             }
+            let _alone = self.shared.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
             bulk::ingest(&self.shared.db, files).map_err(|e| self.shared.write_failed(e))?;
         }
         Ok(outcome)
