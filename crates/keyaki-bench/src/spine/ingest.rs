@@ -78,5 +78,9 @@ fn peak(ground: &Ground<'_>, [ours, bare]: [u64; 2]) -> Figure {
     let settings = &ground.settings;
     let allowed = settings.cache_bytes + settings.write_memory_bytes + BASE_BYTES;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    Figure::less(RSS, "MiB", mib(ours), mib(allowed as u64)).note("bare_mib", mib(bare))
+    Figure::less(RSS, "MiB", mib(ours), mib(allowed as u64))
+        .note("bare_mib", mib(bare))
+        .note("cache_mib", mib(settings.cache_bytes as u64))
+        .note("writes_mib", mib(settings.write_memory_bytes as u64))
+        .note("base_mib", mib(BASE_BYTES as u64))
 }
