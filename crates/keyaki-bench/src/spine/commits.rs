@@ -15,7 +15,7 @@ use crate::figure::{Figure, Latencies, Report};
 use crate::meter::{Cost, Meter};
 
 const COMMIT: &str = "spine.commit";
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
 const THREADS: usize = 8;
 /// Items of one thread.
 const ITEMS: usize = 1_000;
@@ -29,7 +29,7 @@ pub fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let sides = ground.sides()?;
     let group = GroupCommit::new(sides.bare.db());
     let mut items = [Items::all(), Items::all()];
-    let mut costs = [Cost::default(); 2];
+    let mut best = [None::<Cost>; 2];
     let mut latencies = [Latencies::default(), Latencies::default()];
     let commits = ground.amounts.commits / THREADS;
     for turn in turns(ROUNDS) {
@@ -38,11 +38,12 @@ pub fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
             Turn::Ours => commit_ours(&sides, item),
             Turn::Bare => commit_bare(&group, item),
         })?;
-        costs[side].add(cost);
+        best[side] = Some(best[side].map_or(cost, |so_far| so_far.least(cost)));
         latencies[side].append(took);
     }
-    let total = ROUNDS * THREADS * commits;
-    let mut figure = Figure::rates(COMMIT, "commits/s", total, costs).bar(0.8);
+    let costs = best.map(Option::unwrap_or_default);
+    // The rate is that of the best round; the latencies are those of all.
+    let mut figure = Figure::rates(COMMIT, "commits/s", THREADS * commits, costs).bar(0.8);
     for (side, latencies) in ["ours", "baseline"].into_iter().zip(&latencies) {
         for (name, micros) in latencies.micros() {
             figure = figure.note(format!("{side}_{name}"), micros);
