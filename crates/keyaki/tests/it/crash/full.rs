@@ -84,7 +84,7 @@ pub fn supervise(folder: &Path) {
 pub fn write(dir: &Path, journal: &Journal) {
     let runtime = runtime();
     let ballast = Ballast(dir.with_file_name("ballast"));
-    ballast.grow(megabytes() / 4);
+    ballast.grow(megabytes() / 2);
     let store = open_store(dir, &EmbeddedSettings::default()).unwrap();
     let workload = runtime.block_on(Workload::begin(&store)).unwrap();
     let writers = Writers { runtime: &runtime, workload: &workload, journal };
@@ -95,6 +95,8 @@ pub fn write(dir: &Path, journal: &Journal) {
     ballast.shrink();
     writers.resume();
 
+    // Most of the room at once, so that it is much that returns; then the rest, bit by bit.
+    ballast.grow(megabytes() * 3 / 8);
     let filled = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| writers.work_until(&filled));
@@ -122,7 +124,7 @@ impl Ballast {
     }
 
     fn grow_until_full(&self) {
-        let mut file = File::create(&self.0).unwrap();
+        let mut file = File::options().append(true).open(&self.0).unwrap();
         while file.write_all(&[1; 64 << 10]).is_ok() {
             // Slowly, so that commits get between.
             thread::sleep(Duration::from_millis(1));
@@ -144,6 +146,10 @@ struct Writers<'a> {
 impl Writers<'_> {
     /// Whether the next step of a lane took; if not, it must have been refused in time.
     fn step(&self, lane: u16) -> bool {
+        self.try_step(lane).is_ok()
+    }
+
+    fn try_step(&self, lane: u16) -> keyaki::Result<()> {
         let begun = Instant::now();
         let answer = self.runtime.block_on(async {
             let number = self.workload.length(lane).await.unwrap() + 1;
@@ -158,13 +164,13 @@ impl Writers<'_> {
         match answer {
             Ok(step) => {
                 self.journal.acknowledge(step);
-                true
+                Ok(())
             }
             Err(error) => {
                 assert_eq!(error.kind(), Kind::Unavailable, "{error}");
                 assert_eq!(error.message(), "the disk is full", "{error}");
                 assert!(took < ANSWER_MOST, "refused after {took:?}: {error}");
-                false
+                Err(error)
             }
         }
     }
@@ -218,10 +224,12 @@ impl Writers<'_> {
         for lane in 0..LANES {
             let mut left = 10;
             while left > 0 {
-                assert!(begun.elapsed() < RESUME_MOST, "writing didn't resume");
-                match self.step(lane) {
-                    true => left -= 1,
-                    false => thread::sleep(Duration::from_millis(20)),
+                match self.try_step(lane) {
+                    Ok(()) => left -= 1,
+                    Err(error) => {
+                        assert!(begun.elapsed() < RESUME_MOST, "writing didn't resume: {error}");
+                        thread::sleep(Duration::from_millis(20));
+                    }
                 }
             }
         }
