@@ -47,7 +47,7 @@ impl Sealed {
         &self.home
     }
 
-    /// As [`Commit::carry`].
+    /// As [`super::Commit::carry`].
     pub fn carry(&mut self, companion: impl Send + Sync + 'static) {
         self.companions.0.push(Box::new(companion));
     }

@@ -33,7 +33,7 @@ pub use rules::rules;
 /// The bucket that all commits of [`steps`] are of.
 pub const BUCKET: BucketId = BucketId(7);
 
-/// An engine under test, fresh for each case, opened with [`rules`].
+/// An engine under test, fresh for each case, opened with [`rules()`].
 #[async_trait]
 pub trait Fixture: Send + Sync {
     /// The engine.
