@@ -16,7 +16,7 @@ use super::log::LogSummary;
 use super::{options, recovery, writer};
 use crate::cell::{HybridClock, SystemWallClock, Time, key, visibility};
 use crate::engine::commit::space_of;
-use crate::engine::fold;
+use crate::engine::fold::{self, Presented};
 use crate::engine::rules::Rules;
 use crate::engine::scan::CellRef;
 use crate::engine::space::{Space, SpaceId, SpaceRecord, Spaces};
@@ -202,7 +202,12 @@ fn inspect(
     value: &[u8],
     visit: &mut impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>,
 ) -> Result<()> {
-    let shown = fold::presentable(space.merge.as_deref(), value)?;
+    let shown = match fold::presentable(space.merge.as_deref(), value)? {
+        Presented::Whole(shown) => shown,
+        Presented::Unfoldable(why) => {
+            return Err(Error::corrupt("merged cell can't be folded").with("reason", why.0));
+        }
+    };
     let cell = CellRef::decode(key, &shown)?;
     key::unescape(&key[4..key.len() - cell.sort().len() - 1])
         .map_err(|bad| Error::corrupt("stored key is damaged").because(bad))?;

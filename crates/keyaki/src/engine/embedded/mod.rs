@@ -242,7 +242,7 @@ impl Engine for EmbeddedEngine {
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {
         let space = self.shared.spaces.usable(space)?;
-        if space.keep.is_none() {
+        if !space.record.spec.is_swept() {
             return Ok(Swept::default());
         }
         let (batches, mut condemned) = mpsc::channel(1);

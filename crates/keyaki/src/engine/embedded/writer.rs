@@ -21,6 +21,7 @@ use super::reserve::{Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
 use crate::engine::commit::{Home, Outcome, Sealed, StoredWrite, space_of};
+use crate::engine::sight::Sight;
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
 use crate::error::{Error, Result};
@@ -276,7 +277,7 @@ impl Writer {
         };
         let Some(value) = value else { return Ok(None) };
         let space = self.shared.spaces.usable(space_of(key))?;
-        let seen = space.seen(key, &value, self.shared.clock.now())?;
+        let seen = Sight::new(space, self.shared.clock.now()).see(key, &value)?;
         Ok(seen.map(std::borrow::Cow::into_owned))
     }
 
@@ -330,8 +331,8 @@ impl Writer {
                 continue;
             }
             batch.delete(&cell.key);
-            if let Some(copy) = &cell.copy {
-                batch.put(&copy.key, &copy.value);
+            for (key, value) in cell.quarantined.iter().flat_map(|invalid| &invalid.cells) {
+                batch.put(key, value);
             }
             cell.count(&mut swept);
         }
