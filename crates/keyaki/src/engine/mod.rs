@@ -19,7 +19,7 @@
 //! - **Keep**: what a space's rule no longer keeps is invisible to scans, reads and conditions
 //!   from that moment. It is removed for good later; what was *invalid* rather than old is
 //!   copied to the space's quarantine in the same step. On merged cells the rule judges the
-//!   folded value.
+//!   folded value. A cell at which it panics is hidden too, but stays.
 //! - **Claims** reserve a name across partitions: taken with the commit, or the commit is
 //!   refused and learns who has it.
 //! - **A scan** goes forward or backward over a range of one partition, or over a split, in

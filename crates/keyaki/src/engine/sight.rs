@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::fold::{self, Presented};
-use super::rules::{Unfoldable, Verdict};
+use super::rules::{self, Unfoldable, Verdict};
 use super::scan::CellRef;
 use super::space::Space;
 use crate::cell::Time;
@@ -24,6 +24,8 @@ pub(super) enum Judged<'v> {
     Invalid(Cow<'v, [u8]>),
     /// The merge rule makes no value of its operands.
     Unfoldable(Unfoldable),
+    /// The keep rule panicked.
+    Unjudged,
 }
 
 impl Space {
@@ -40,10 +42,11 @@ impl Space {
             false => Cow::Borrowed(value),
         };
         let Some(rule) = &self.keep else { return Ok(Judged::Kept(value)) };
-        Ok(match rule.judge(&CellRef::decode(key, &value)?, now) {
-            Verdict::Keep => Judged::Kept(value),
-            Verdict::Expired => Judged::Expired,
-            Verdict::Invalid => Judged::Invalid(value),
+        Ok(match rules::verdict(rule.as_ref(), &CellRef::decode(key, &value)?, now) {
+            Some(Verdict::Keep) => Judged::Kept(value),
+            Some(Verdict::Expired) => Judged::Expired,
+            Some(Verdict::Invalid) => Judged::Invalid(value),
+            None => Judged::Unjudged,
         })
     }
 }
@@ -74,6 +77,7 @@ impl Sight {
             Judged::Kept(value) => return Ok(Some(value)),
             Judged::Expired | Judged::Invalid(_) => {}
             Judged::Unfoldable(why) => self.warn(key, why.0),
+            Judged::Unjudged => self.warn(key, "the keep rule panicked"),
         }
         Ok(None)
     }

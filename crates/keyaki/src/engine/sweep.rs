@@ -50,7 +50,8 @@ impl Condemned {
             (Judged::Unfoldable(_), Some(quarantine)) => {
                 Some(quarantine.with_operands(&CellRef::decode(stored_key, value)?, space.id())?)
             }
-            (Judged::Kept(_) | Judged::Invalid(_) | Judged::Unfoldable(_), _) => return Ok(None),
+            // Kept, or not judged, or nowhere to go.
+            _ => return Ok(None),
         };
         Ok(Some(Self { key: stored_key.to_vec(), value: value.to_vec(), quarantined }))
     }

@@ -1,12 +1,14 @@
 //! Rules are code and may refuse or panic: that hides the cell they fail at, and nothing else.
 
+use std::time::Duration;
+
 use super::keeps::assert_hidden;
-use super::rules::fragile;
+use super::rules::{fragile, late};
 use super::steps::*;
 use super::{BUCKET, Trial};
 use crate::cell::value::VISIBILITY_BYTES_MAX;
 use crate::cell::{Time, Value};
-use crate::engine::{Engine, RuleSpec, ScanRequest, SpaceId, SpaceSpec, Swept, Write};
+use crate::engine::{Engine, Expect, RuleSpec, ScanRequest, SpaceId, SpaceSpec, Swept, Write};
 
 /// A space whose operands may not fold, and the quarantine they go to.
 async fn merged(engine: &dyn Engine, rule: RuleSpec) -> (SpaceId, SpaceId) {
@@ -120,4 +122,51 @@ pub async fn without_a_quarantine_unfoldable_cells_stay_hidden(t: Trial) {
         t.settle().await;
         assert_eq!(payload(engine, space, b"d", b"cell").await.unwrap(), b"1");
     }
+}
+
+pub async fn a_keep_rule_that_panics_hides_but_removes_nothing(mut t: Trial) {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let quarantine = derived(t.engine().as_ref()).await;
+    let rule = late(MINUTE.as_micros() as u64);
+    let spec = SpaceSpec::home(BUCKET, "judged").keeping(rule).quarantined_in(quarantine);
+    let space = create(t.engine().as_ref(), spec).await;
+    done(t.engine().as_ref(), b"p", |c| {
+        for sort in [&b"ah"[..], b"oh", b"uh"] {
+            c.write(space, sort, put(b"x"));
+        }
+    })
+    .await;
+    for reopened in [false, true] {
+        if reopened {
+            t.reopen().await;
+        }
+        let engine = t.engine().as_ref();
+        assert_hidden(engine, space, b"p", b"oh").await;
+        assert_eq!(sorts(engine, ScanRequest::partition(space, b"p")).await, [b"ah", b"uh"]);
+        assert_eq!(engine.sweep(space).await.unwrap(), Swept::default());
+        engine.compact(space).await.unwrap();
+    }
+    t.clock().advance(MINUTE);
+    let engine = t.engine().as_ref();
+    assert_eq!(payload(engine, space, b"p", b"oh").await.unwrap(), b"x", "it was there all along");
+    assert!(sorts(engine, ScanRequest::partition(quarantine, b"p")).await.is_empty());
+}
+
+pub async fn a_keep_rule_that_panics_ends_no_writing(t: Trial) {
+    let engine = t.engine().as_ref();
+    let spec = SpaceSpec::home(BUCKET, "judged").keeping(late(u64::MAX));
+    let (space, other) = (create(engine, spec).await, home(engine).await);
+    done(engine, b"p", |c| c.write(space, b"oh", put(b"x"))).await;
+    let refused = refusals(engine, b"p", |c| {
+        c.expect(space, b"oh", Expect::Present);
+        c.write(other, b"cell", put(b"x"));
+    })
+    .await;
+    assert!(refused.len() == 1 && refused[0].found.is_none(), "what is hidden is absent");
+    done(engine, b"p", |c| {
+        c.expect(space, b"oh", Expect::Absent);
+        c.write(other, b"cell", put(b"y"));
+    })
+    .await;
+    assert_eq!(payload(engine, other, b"p", b"cell").await.unwrap(), b"y");
 }

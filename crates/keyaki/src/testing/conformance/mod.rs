@@ -159,6 +159,8 @@ pub const CASES: &[Case] = cases! {
     "operands that can't be folded go to quarantine one by one": faults::unfoldable_operands_go_to_quarantine_one_by_one,
     "no operand is lost on its way to quarantine": faults::no_unfoldable_operand_is_lost,
     "without a quarantine what can't be folded stays, hidden": faults::without_a_quarantine_unfoldable_cells_stay_hidden,
+    "a keep rule that panics hides its cell, but removes nothing": faults::a_keep_rule_that_panics_hides_but_removes_nothing,
+    "a keep rule that panics ends no writing": faults::a_keep_rule_that_panics_ends_no_writing,
 
     // A name has one owner.
     "a name goes to the first who claims it": claims::a_name_goes_to_the_first_who_claims_it,
