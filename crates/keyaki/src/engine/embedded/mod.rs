@@ -28,6 +28,7 @@ mod check;
 mod directory;
 mod fault;
 mod flusher;
+mod latest;
 mod log;
 mod merge;
 mod options;
