@@ -41,7 +41,7 @@ mod sweep;
 mod writer;
 
 pub use backup::restore;
-pub use check::{Inspection, Report, SpaceReport};
+pub use check::{Inspection, Report, SpaceReport, Unchecked};
 pub use directory::{FORMAT, require_store};
 
 use directory::Directory;
