@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use keyaki::engine::Rules;
-use keyaki::engine::embedded::Report;
+use keyaki::engine::embedded::{Report, Unchecked};
 use keyaki::{Error, Kind};
 use serde_json::json;
 
@@ -43,13 +43,7 @@ impl Findings {
     }
 
     fn unopened(error: Error) -> Self {
-        let report = Report {
-            spaces: Vec::new(),
-            log_files: 0,
-            log_records: 0,
-            log_torn_bytes: 0,
-            problems: vec![error],
-        };
+        let report = Report { problems: vec![error], ..Report::default() };
         Self { opened: false, report }
     }
 
@@ -59,6 +53,7 @@ impl Findings {
             text += &table(&self.report.spaces);
             text += "\n";
             text += &self.log();
+            text.extend(self.report.unchecked.iter().map(unchecked_line));
         } else {
             text += "The store can't be opened; its cells were not looked at.\n";
         }
@@ -93,6 +88,7 @@ impl Findings {
     fn json(&self, dir: &Path) -> String {
         let report = &self.report;
         let spaces: Vec<_> = report.spaces.iter().map(SpaceLine::new).collect();
+        let unchecked: Vec<_> = report.unchecked.iter().map(unchecked_object).collect();
         let problems: Vec<_> = report.problems.iter().map(problem).collect();
         let object = json!({
             "dir": dir.display().to_string(),
@@ -105,10 +101,35 @@ impl Findings {
                 "records": report.log_records,
                 "tornBytes": report.log_torn_bytes,
             },
+            "unchecked": unchecked,
             "problems": problems,
         });
         format!("{object}\n")
     }
+}
+
+fn merge_rule(unchecked: &Unchecked) -> &str {
+    unchecked.record.spec.merge.as_ref().map_or("", |rule| &rule.name)
+}
+
+fn unchecked_line(unchecked: &Unchecked) -> String {
+    let (cells, rule) = (count(unchecked.cells, "merged cell"), merge_rule(unchecked));
+    let (space, label) = (unchecked.record.id.0, &unchecked.record.spec.label);
+    let reason = unchecked.reason;
+    format!(
+        "not checked: {cells} of space {space}, {label}, that the merge rule {rule} can't fold \
+         here: {reason}\n"
+    )
+}
+
+fn unchecked_object(unchecked: &Unchecked) -> serde_json::Value {
+    json!({
+        "space": unchecked.record.id.0,
+        "label": unchecked.record.spec.label,
+        "rule": merge_rule(unchecked),
+        "cells": unchecked.cells,
+        "reason": unchecked.reason,
+    })
 }
 
 /// A problem as JSON: what, and where as far as it is known.

@@ -2,11 +2,16 @@
 //! the library's own tests.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use keyaki::cell::value::Flags;
 use keyaki::cell::{Tid, Value};
-use keyaki::engine::{Commit, Home, Outcome, Write};
-use keyaki::store::Bucket;
+use keyaki::engine::embedded::EmbeddedEngine;
+use keyaki::engine::{
+    BucketId, Commit, Home, Merge, Outcome, RuleSpec, Rules, SpaceSpec, Unfoldable, Write,
+};
+use keyaki::settings::{EmbeddedSettings, StoreSettings};
+use keyaki::store::{Bucket, BucketSpec, Store};
 
 use super::{Ran, fill, keyaki, open};
 
@@ -121,6 +126,52 @@ async fn unreadable_records_are_found() {
         commit.write(replay, &[7; 32], Write::Put(Value::open(b"short")));
     };
     found(digest, &["replay digest is damaged"]).await;
+}
+
+struct Ours;
+
+impl Merge for Ours {
+    fn fold(&self, payloads: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Unfoldable> {
+        out.extend(payloads.concat());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_folded_is_named_and_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = Rules::default().with_merge("ours", |_| Some(Arc::new(Ours)));
+    let engine = EmbeddedEngine::open(folder.path(), &EmbeddedSettings::default(), rules).unwrap();
+    let store = Store::new(Arc::new(engine), StoreSettings::default(), 7);
+    let merging = |rule: &str| SpaceSpec::derived(BucketId(0), rule).merging(RuleSpec::named(rule));
+    let spaces = vec![merging("ours"), merging("sum")];
+    let bucket = store.create_bucket(BucketSpec { spaces, ..Default::default() }).await.unwrap();
+    drop(store);
+    for _ in 0..2 {
+        plant(&bucket, |commit| {
+            for (rule, sort) in [("ours", b"a"), ("ours", b"b"), ("sum", b"c")] {
+                let operand = Write::Merge(Value::open(b"not a number"));
+                commit.dependent(bucket.space(rule).unwrap(), b"d", sort, operand);
+            }
+        })
+        .await;
+    }
+    drop(bucket);
+    let said = [
+        "not checked: 2 merged cells of space 2, ours, that the merge rule ours can't fold here: \
+         the rule is unknown\n",
+        "not checked: 1 merged cell of space 3, sum, that the merge rule sum can't fold here: \
+         not an i64\n",
+        "Sound: 3 cells",
+    ];
+    check(folder.path()).expect(0, &said);
+    let ran = keyaki(&["check".as_ref(), folder.path().as_os_str(), "--json".as_ref()]);
+    let report = ran.expect(0, &[]).json();
+    let first = &report["unchecked"][0];
+    assert_eq!((&first["space"], &first["cells"]), (&2.into(), &2.into()));
+    assert_eq!((&first["rule"], &first["reason"]), (&"ours".into(), &"the rule is unknown".into()));
+    assert_eq!(report["unchecked"].as_array().unwrap().len(), 2);
+    keyaki(&["stat".as_ref(), folder.path().as_os_str()]).expect(0, &["3 cells"]);
 }
 
 fn file_ending(dir: &Path, ending: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 //! The folded header says: as late as the latest, and visible only to those who may see every
 //! part. What can't be folded, because the rule is unknown to this build, refuses or panics, is
 //! kept side by side in one `UNFOLDED` value and folded when someone can: nothing is dropped
-//! and nothing fails in the middle of a compaction.
+//! and nothing fails in the middle of a compaction. Only damaged bytes are an error.
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,21 +30,38 @@ pub fn fold(rule: &dyn Merge, values: &[&[u8]]) -> Result<Vec<u8>, Unfoldable> {
     fold_parts(rule, &parts)
 }
 
+/// A stored value on its way to a reader.
+pub enum Presented<'a> {
+    /// In the form that may be shown.
+    Whole(Cow<'a, [u8]>),
+    /// Operands that can't be made one value.
+    Unfoldable(Unfoldable),
+}
+
 /// The form of a stored value that may be shown: itself, unless operands lie unfolded in it.
 ///
 /// # Errors
-/// `Corrupt` if the operands can't be read or the rule refuses them, `Unsupported` if there is
-/// no rule.
-pub fn presentable<'a>(rule: Option<&dyn Merge>, value: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+/// `Corrupt` if it can't be read.
+pub fn presentable<'a>(rule: Option<&dyn Merge>, value: &'a [u8]) -> Result<Presented<'a>> {
     if !is_listed(&ValueRef::decode(value)?) {
-        return Ok(Cow::Borrowed(value));
+        return Ok(Presented::Whole(Cow::Borrowed(value)));
     }
-    let rule = rule.ok_or_else(|| Error::unsupported("merged cell has no known rule"))?;
     let mut parts = Vec::new();
     unpack(value, &mut parts)?;
-    fold_parts(rule, &parts)
-        .map(Cow::Owned)
-        .map_err(|why| Error::corrupt("merged cell can't be folded").with("reason", why.0))
+    let folded =
+        rule.ok_or(Unfoldable("the rule is unknown")).and_then(|rule| fold_parts(rule, &parts));
+    Ok(match folded {
+        Ok(folded) => Presented::Whole(Cow::Owned(folded)),
+        Err(why) => Presented::Unfoldable(why),
+    })
+}
+
+/// The whole values that lie unfolded in a value, oldest first.
+///
+/// # Errors
+/// `Corrupt` if it can't be read; so may each of them be.
+pub fn operands(value: &[u8]) -> Result<impl Iterator<Item = Result<&[u8]>>> {
+    Ok(listed(ValueRef::decode(value)?.payload))
 }
 
 fn is_listed(value: &ValueRef<'_>) -> bool {

@@ -13,6 +13,7 @@ use async_trait::async_trait;
 
 use super::commit::{Sealed, StoredWrite, space_of};
 use super::scan::{Block, CellRef, Direction, Scan, ScanRequest, Split};
+use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
 use super::{Commit, Engine, Outcome, Rules, Swept, fold};
@@ -66,9 +67,9 @@ impl MemoryEngine {
     }
 
     /// A cell as a reader sees it: folded, and absent if its space doesn't keep it.
-    fn seen(&self, space: &Space, state: &State, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn seen(&self, space: Arc<Space>, state: &State, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(value) = state.cells.get(key) else { return Ok(None) };
-        let seen = space.seen(key, value, self.clock.now())?;
+        let seen = Sight::new(space, self.clock.now()).see(key, value)?;
         Ok(seen.map(Cow::into_owned))
     }
 
@@ -140,7 +141,7 @@ impl Engine for MemoryEngine {
         }
         let refusals = commit.refusals(|key| {
             let space = self.spaces.usable(space_of(key))?;
-            self.seen(&space, &state, key)
+            self.seen(space, &state, key)
         })?;
         if !refusals.is_empty() {
             return Ok(Outcome::Refused(refusals));
@@ -154,17 +155,17 @@ impl Engine for MemoryEngine {
         let space = self.spaces.usable(space)?;
         let mut key = Vec::new();
         key::cell_key(space.id().0, partition, sort, &mut key);
-        self.seen(&space, &self.state(), &key)
+        self.seen(space, &self.state(), &key)
     }
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.spaces.usable(request.space)?;
         let (from, to) = request.key_range();
-        let (now, state) = (self.clock.now(), self.state());
+        let (mut sight, state) = (Sight::new(space, self.clock.now()), self.state());
         let mut cells = Vec::new();
         if from < to {
             for (key, value) in state.cells.range((Bound::Included(from), Bound::Excluded(to))) {
-                if let Some(value) = space.seen(key, value, now)? {
+                if let Some(value) = sight.see(key, value)? {
                     cells.push((key.clone(), value.into_owned()));
                 }
             }
@@ -202,9 +203,7 @@ impl Engine for MemoryEngine {
         for cell in condemned.into_iter().filter(|cell| cell.may_go(&self.spaces)) {
             cell.count(&mut swept);
             state.cells.remove(&cell.key);
-            if let Some(copy) = cell.copy {
-                state.cells.insert(copy.key, copy.value);
-            }
+            state.cells.extend(cell.quarantined.into_iter().flat_map(|invalid| invalid.cells));
         }
         Ok(swept)
     }

@@ -13,11 +13,13 @@
 //!   partition that owns it; a derived cell is written blindly, as a dependent. At most one
 //!   write per cell and commit, except that repeated merges fold in their order.
 //! - **Merge** folds an operand into a derived cell with the space's associative function, which
-//!   may depend on the order, exactly once with its commit.
+//!   may depend on the order, exactly once with its commit. A cell whose operands it can't fold
+//!   is hidden, and becomes visible once it can; a sweep takes it for *invalid*, and moves its
+//!   operands to the quarantine one by one.
 //! - **Keep**: what a space's rule no longer keeps is invisible to scans, reads and conditions
 //!   from that moment. It is removed for good later; what was *invalid* rather than old is
 //!   copied to the space's quarantine in the same step. On merged cells the rule judges the
-//!   folded value.
+//!   folded value. A cell at which it panics is hidden too, but stays.
 //! - **Claims** reserve a name across partitions: taken with the commit, or the commit is
 //!   refused and learns who has it.
 //! - **A scan** goes forward or backward over a range of one partition, or over a split, in
@@ -46,6 +48,7 @@ mod fold;
 pub mod memory;
 mod rules;
 mod scan;
+mod sight;
 mod space;
 mod sweep;
 
@@ -108,7 +111,7 @@ pub trait Engine: Send + Sync {
     /// `NotFound` if there is no such space.
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>>;
 
-    /// Removes for good what the space's rule no longer keeps.
+    /// Removes for good what the space's rules no longer keep.
     ///
     /// # Errors
     /// `NotFound` if there is no such space; else those of a commit.

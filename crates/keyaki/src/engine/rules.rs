@@ -6,6 +6,7 @@
 //! to the book they open the engine with.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,8 @@ pub struct Unfoldable(pub &'static str);
 
 /// Judges which cells stay.
 pub trait Keep: Send + Sync {
-    /// What becomes of a cell at `now`. Once a cell is not kept it must never be kept again.
+    /// What becomes of a cell at `now`. Once a cell is not kept it must never be kept again. If
+    /// it panics there is no verdict: the cell is hidden, and stays.
     fn judge(&self, cell: &CellRef<'_>, now: Time) -> Verdict;
 
     /// Whether the verdict rests on the key and the commit time alone and is never `Invalid`.
@@ -40,6 +42,12 @@ pub trait Keep: Send + Sync {
     fn by_age(&self) -> bool {
         false
     }
+}
+
+/// Asks a rule; `None` if it panics. Who asks may hold what many depend on, such as the one
+/// thread that writes.
+pub(super) fn verdict(rule: &dyn Keep, cell: &CellRef<'_>, now: Time) -> Option<Verdict> {
+    catch_unwind(AssertUnwindSafe(|| rule.judge(cell, now))).ok()
 }
 
 /// What becomes of a cell.

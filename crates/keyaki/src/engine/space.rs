@@ -4,15 +4,11 @@
 //! Every engine keeps its list in a [`Spaces`], which answers the lookups of commits, scans,
 //! folds and compactions; how the list is made durable is the engine's own business.
 
-use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::fold;
-use super::rules::{Keep, Merge, RuleSpec, Rules, Verdict};
-use super::scan::CellRef;
-use crate::cell::Time;
+use super::rules::{Keep, Merge, RuleSpec, Rules};
 use crate::error::{Error, Result};
 
 /// Names a space. Ids are never reused; 0 is the engine's own.
@@ -95,6 +91,12 @@ impl SpaceSpec {
         self.quarantine = Some(space);
         self
     }
+
+    /// Whether a sweep may find something to remove.
+    #[must_use]
+    pub fn is_swept(&self) -> bool {
+        self.keep.is_some() || (self.merge.is_some() && self.quarantine.is_some())
+    }
 }
 
 /// A space as it is listed.
@@ -138,26 +140,10 @@ impl Space {
         self.record.spec.merge.is_some()
     }
 
-    /// A stored cell as readers see it: folded, and `None` if the space doesn't keep it.
-    ///
-    /// # Errors
-    /// `Corrupt` if the cell can't be read.
-    pub fn seen<'a>(
-        &self,
-        key: &[u8],
-        value: &'a [u8],
-        now: Time,
-    ) -> Result<Option<Cow<'a, [u8]>>> {
-        let value = match self.merges() {
-            true => fold::presentable(self.merge.as_deref(), value)?,
-            false => Cow::Borrowed(value),
-        };
-        if let Some(rule) = &self.keep
-            && rule.judge(&CellRef::decode(key, &value)?, now) != Verdict::Keep
-        {
-            return Ok(None);
-        }
-        Ok(Some(value))
+    /// Whether its cells are seen just as they are stored.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.keep.is_none() && !self.merges()
     }
 
     /// Refuses a space whose rules this build doesn't know: serving or changing it could show

@@ -1,36 +1,37 @@
 //! What a sweep does with one condemned cell; the same on every engine that holds whole values.
+//!
+//! Nothing vanishes silently: what goes for being invalid goes to the quarantine, and stays where
+//! it is, hidden, if it has none.
 
+use std::time::Duration;
+
+use super::Swept;
 use super::fold;
 use super::scan::CellRef;
+use super::sight::Judged;
 use super::space::{Space, SpaceId, Spaces};
-use super::{Swept, Verdict};
-use crate::cell::{Time, key};
+use crate::cell::{Time, ValueRef, key};
 use crate::error::Result;
 
-/// A cell that its space's rule no longer keeps.
+/// A cell that its space's rules no longer keep.
 pub(super) struct Condemned {
     /// Where it is.
     pub key: Vec<u8>,
     /// The value that was judged: the cell goes only if it still has it.
     pub value: Vec<u8>,
-    /// What goes to the quarantine in its place.
-    pub copy: Option<QuarantineCopy>,
-    verdict: Verdict,
+    /// What goes to the quarantine in its place, if it is invalid.
+    pub quarantined: Option<Quarantined>,
 }
 
-/// An invalid cell as it lies in quarantine: as readers would have seen it, so that its time and
-/// visibility are right even where operands lay unfolded.
-pub(super) struct QuarantineCopy {
+/// An invalid cell as it lies in quarantine.
+pub(super) struct Quarantined {
     space: SpaceId,
-    /// Its key there.
-    pub key: Vec<u8>,
-    /// Its value there.
-    pub value: Vec<u8>,
+    /// Keys and values there.
+    pub cells: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Condemned {
-    /// Judges a stored cell; `None` if it stays. An invalid one that has nowhere to go stays,
-    /// hidden: nothing vanishes silently.
+    /// Judges a stored cell; `None` if it stays.
     ///
     /// # Errors
     /// `Corrupt` if the cell can't be read.
@@ -40,41 +41,67 @@ impl Condemned {
         value: &[u8],
         now: Time,
     ) -> Result<Option<Self>> {
-        let Some(rule) = &space.keep else { return Ok(None) };
-        let shown = fold::presentable(space.merge.as_deref(), value)?;
-        let cell = CellRef::decode(stored_key, &shown)?;
-        let verdict = rule.judge(&cell, now);
-        let copy = match (verdict, space.record.spec.quarantine) {
-            (Verdict::Keep, _) | (Verdict::Invalid, None) => return Ok(None),
-            (Verdict::Expired, _) => None,
-            (Verdict::Invalid, Some(quarantine)) => {
-                Some(QuarantineCopy::of(&cell, space.id(), quarantine))
+        let quarantine = space.record.spec.quarantine.map(Quarantined::none_in);
+        let quarantined = match (space.judge(stored_key, value, now)?, quarantine) {
+            (Judged::Expired, _) => None,
+            (Judged::Invalid(folded), Some(quarantine)) => {
+                Some(quarantine.with_folded(&CellRef::decode(stored_key, &folded)?, space.id()))
             }
+            (Judged::Unfoldable(_), Some(quarantine)) => {
+                Some(quarantine.with_operands(&CellRef::decode(stored_key, value)?, space.id())?)
+            }
+            // Kept, or not judged, or nowhere to go.
+            _ => return Ok(None),
         };
-        Ok(Some(Self { key: stored_key.to_vec(), value: value.to_vec(), copy, verdict }))
+        Ok(Some(Self { key: stored_key.to_vec(), value: value.to_vec(), quarantined }))
     }
 
     /// Whether it may go: the quarantine of an invalid cell may have been dropped.
     pub fn may_go(&self, spaces: &Spaces) -> bool {
-        self.copy.as_ref().is_none_or(|copy| spaces.usable(copy.space).is_ok())
+        self.quarantined.as_ref().is_none_or(|invalid| spaces.usable(invalid.space).is_ok())
     }
 
     /// Counts it as removed.
     pub fn count(&self, swept: &mut Swept) {
-        match self.verdict {
-            Verdict::Invalid => swept.invalid += 1,
-            _ => swept.expired += 1,
+        match self.quarantined {
+            Some(_) => swept.invalid += 1,
+            None => swept.expired += 1,
         }
     }
 }
 
-impl QuarantineCopy {
-    fn of(cell: &CellRef<'_>, from: SpaceId, quarantine: SpaceId) -> Self {
+impl Quarantined {
+    fn none_in(space: SpaceId) -> Self {
+        Self { space, cells: Vec::new() }
+    }
+
+    /// A cell as readers would have seen it, so that its time and visibility are right even where
+    /// operands lay unfolded.
+    fn with_folded(mut self, cell: &CellRef<'_>, from: SpaceId) -> Self {
+        self.add(cell, from, cell.time(), cell.encoded());
+        self
+    }
+
+    /// Each operand on its own, as it was written: together they may have no visibility that a
+    /// value can carry. Their keys keep the order in which they would have been folded, by times
+    /// that are a little late where operands share one or came out of order.
+    fn with_operands(mut self, cell: &CellRef<'_>, from: SpaceId) -> Result<Self> {
+        let mut earliest = Time::ZERO;
+        for operand in fold::operands(cell.encoded())? {
+            let operand = operand?;
+            let time = ValueRef::decode(operand)?.time.max(earliest);
+            self.add(cell, from, time, operand);
+            earliest = time.saturating_add(Duration::from_micros(1));
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, cell: &CellRef<'_>, from: SpaceId, time: Time, value: &[u8]) {
         let mut sort = from.0.to_be_bytes().to_vec();
-        sort.extend_from_slice(&cell.time().to_bytes());
+        sort.extend_from_slice(&time.to_bytes());
         sort.extend_from_slice(cell.sort());
         let mut key = Vec::new();
-        key::cell_key(quarantine.0, &cell.partition(), &sort, &mut key);
-        Self { space: quarantine, key, value: cell.encoded().to_vec() }
+        key::cell_key(self.space.0, &cell.partition(), &sort, &mut key);
+        self.cells.push((key, value.to_vec()));
     }
 }

@@ -7,6 +7,8 @@
 //! | chunks | a chunk has its head |
 //! | views, claims | an entry or a name has its owner |
 //! | changes, replay | a record can be read |
+//!
+//! Merged cells that can't be folded here are counted, not judged.
 
 use std::path::Path;
 

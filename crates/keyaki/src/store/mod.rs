@@ -142,7 +142,7 @@ impl Store {
     pub async fn sweep(&self) -> Result<()> {
         let mut outcome = Ok(());
         for record in self.engine().spaces() {
-            if record.spec.keep.is_some() && !record.retired {
+            if record.spec.is_swept() && !record.retired {
                 let swept = self.engine().sweep(record.id).await;
                 outcome = outcome.and(swept.map(drop));
             }

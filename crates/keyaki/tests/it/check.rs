@@ -8,9 +8,10 @@ use keyaki::cell::value::FORMAT_VERSION;
 use keyaki::cell::visibility::Authorisations;
 use keyaki::cell::{Value, key};
 use keyaki::engine::embedded::EmbeddedEngine;
-use keyaki::engine::{Rules, ScanRequest};
+use keyaki::engine::{Merge, Rules, ScanRequest, SpaceId, Unfoldable};
 use keyaki::settings::{EmbeddedSettings, StoreSettings};
 use keyaki::store::{Bucket, BucketSpec, Previous, Store, check};
+use keyaki::testing::conformance::steps::{done, merge, merging};
 use keyaki::{Error, Kind};
 
 fn open(dir: &Path) -> Store {
@@ -103,6 +104,68 @@ async fn a_stranger_in_the_engines_own_space_is_found() {
     }
     let problem = finds(|_| b"\0\0\0\0clock\0".to_vec(), &[0; 7]).await;
     assert_eq!(problem.message(), "cell of the engine's own is unknown or damaged");
+}
+
+/// A space that only some builds can fold, with two cells: of two operands, and of one.
+async fn fill_merging(dir: &Path) -> SpaceId {
+    let rules = Rules::default().with_merge("ours", |_| Some(Arc::new(Ours)));
+    let engine = EmbeddedEngine::open(dir, &EmbeddedSettings::default(), rules).unwrap();
+    let space = merging(&engine, "ours").await;
+    for sort in [b"two", b"two", b"one"] {
+        done(&engine, b"p", |c| c.dependent(space, b"d", sort, merge(b"operand"))).await;
+    }
+    space
+}
+
+struct Ours;
+
+impl Merge for Ours {
+    fn fold(&self, payloads: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Unfoldable> {
+        out.extend(payloads.concat());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn merged_cells_of_an_unknown_rule_are_counted_and_no_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    let space = fill_merging(dir.path()).await;
+    let report = check(dir.path(), Rules::default()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    let [unchecked] = &report.unchecked[..] else { panic!("{:?}", report.unchecked) };
+    assert_eq!((unchecked.record.id, unchecked.cells), (space, 1));
+    assert_eq!(unchecked.reason, "the rule is unknown");
+    assert_eq!(report.spaces[0].cells, 2, "they count as cells");
+    let knows = Rules::default().with_merge("ours", |_| Some(Arc::new(Ours)));
+    assert!(check(dir.path(), knows).unwrap().unchecked.is_empty());
+}
+
+#[tokio::test]
+async fn damage_in_operands_of_an_unknown_rule_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let space = fill_merging(dir.path()).await;
+    let list = |operand: &[u8]| {
+        let header = [FORMAT_VERSION, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        [&header[..], &(operand.len() as u32).to_be_bytes(), operand].concat()
+    };
+    let cut_off = &list(&value(b""))[..20];
+    for (bad, message) in [
+        (list(b"junk"), "value header is damaged or of another format"),
+        (list(&value(b"a&")), "stored visibility is malformed"),
+        (cut_off.to_vec(), "list of unfolded operands is cut off"),
+    ] {
+        plant(dir.path(), &cell_key(space.0, b"bad"), &bad);
+        let report = check(dir.path(), Rules::default()).unwrap();
+        let found: Vec<_> = report.problems.iter().map(Error::message).collect();
+        assert_eq!(found, [message]);
+    }
+}
+
+#[tokio::test]
+async fn operands_where_nothing_merges_are_found() {
+    let list = [FORMAT_VERSION, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let problem = finds(|bucket| cell_key(bucket.primary().0, b"m"), &list).await;
+    assert_eq!(problem.message(), "operands lie in a space that has no merge rule");
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use super::log::LogSummary;
 use super::{options, recovery, writer};
 use crate::cell::{HybridClock, SystemWallClock, Time, key, visibility};
 use crate::engine::commit::space_of;
-use crate::engine::fold;
-use crate::engine::rules::Rules;
+use crate::engine::fold::{self, Presented};
+use crate::engine::rules::{Rules, Unfoldable};
 use crate::engine::scan::CellRef;
 use crate::engine::space::{Space, SpaceId, SpaceRecord, Spaces};
 use crate::error::{Error, Result};
@@ -45,8 +45,22 @@ pub struct Report {
     pub log_records: u64,
     /// Bytes at the log's end that never became a commit; harmless.
     pub log_torn_bytes: u64,
+    /// Merged cells whose meaning nobody looked at.
+    pub unchecked: Vec<Unchecked>,
     /// All that is wrong.
     pub problems: Vec<Error>,
+}
+
+/// Merged cells whose operands are sound, but can't be folded here: readers don't see them. That
+/// is no damage; the rule may be known elsewhere, or one write was bad.
+#[derive(Debug)]
+pub struct Unchecked {
+    /// Their space.
+    pub record: SpaceRecord,
+    /// How many.
+    pub cells: u64,
+    /// Why they can't be folded.
+    pub reason: &'static str,
 }
 
 /// What is in a space.
@@ -95,7 +109,7 @@ impl Inspection {
     /// Visits every cell once, by rising key, and tells what it saw. What `visit` finds wrong
     /// goes into the report.
     pub fn walk(&self, mut visit: impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>) -> Report {
-        let mut walk = Walk { spaces: &self.spaces, seen: BTreeMap::new(), problems: Vec::new() };
+        let mut walk = Walk::new(&self.spaces);
         let mut options = ReadOptions::default();
         options.fill_cache(false);
         options.set_readahead_size(2 << 20);
@@ -129,8 +143,13 @@ impl Inspection {
             let (cells, bytes) = walk.seen.get(&record.id).copied().unwrap_or_default();
             SpaceReport { record, cells, bytes }
         });
+        let unchecked = walk.unfolded.iter().filter_map(|(&(space, reason), &cells)| {
+            let record = self.spaces.get(space)?.record.clone();
+            Some(Unchecked { record, cells, reason })
+        });
         Report {
             spaces: spaces.collect(),
+            unchecked: unchecked.collect(),
             log_files: self.log.files,
             log_records: self.log.records,
             log_torn_bytes: self.log.torn_tail.as_ref().map_or(0, |torn| torn.bytes),
@@ -158,10 +177,16 @@ impl Inspection {
 struct Walk<'a> {
     spaces: &'a Spaces,
     seen: BTreeMap<SpaceId, (u64, u64)>,
+    /// Cells that can't be folded, by space and reason.
+    unfolded: BTreeMap<(SpaceId, &'static str), u64>,
     problems: Vec<Error>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(spaces: &'a Spaces) -> Self {
+        Self { spaces, seen: BTreeMap::new(), unfolded: BTreeMap::new(), problems: Vec::new() }
+    }
+
     fn cell(
         &mut self,
         key: &[u8],
@@ -181,8 +206,12 @@ impl Walk<'_> {
         let (cells, bytes) = self.seen.entry(id).or_default();
         *cells += 1;
         *bytes += (key.len() + value.len()) as u64;
-        inspect(&space, key, value, visit)
-            .map_err(|problem| problem.with("space", id.0).with_bytes("key", key))
+        let inspected = inspect(&space, key, value, visit)
+            .map_err(|problem| problem.with("space", id.0).with_bytes("key", key))?;
+        if let Some(Unfoldable(reason)) = inspected {
+            *self.unfolded.entry((id, reason)).or_default() += 1;
+        }
+        Ok(())
     }
 }
 
@@ -196,17 +225,36 @@ fn inspect_own(key: &[u8], value: &[u8]) -> Result<()> {
     }
 }
 
+/// Looks at a cell; answers why, if its operands can't be folded and only they could be seen.
 fn inspect(
     space: &Space,
     key: &[u8],
     value: &[u8],
     visit: &mut impl FnMut(&SpaceRecord, &CellRef<'_>) -> Result<()>,
-) -> Result<()> {
-    let shown = fold::presentable(space.merge.as_deref(), value)?;
-    let cell = CellRef::decode(key, &shown)?;
+) -> Result<Option<Unfoldable>> {
+    match fold::presentable(space.merge.as_deref(), value)? {
+        Presented::Whole(shown) => {
+            visit(&space.record, &sound(key, &shown)?)?;
+            Ok(None)
+        }
+        Presented::Unfoldable(_) if !space.merges() => {
+            Err(Error::corrupt("operands lie in a space that has no merge rule"))
+        }
+        Presented::Unfoldable(why) => {
+            for operand in fold::operands(value)? {
+                sound(key, operand?)?;
+            }
+            Ok(Some(why))
+        }
+    }
+}
+
+/// Reads a cell with all that can be wrong with its bytes.
+fn sound<'a>(key: &'a [u8], value: &'a [u8]) -> Result<CellRef<'a>> {
+    let cell = CellRef::decode(key, value)?;
     key::unescape(&key[4..key.len() - cell.sort().len() - 1])
         .map_err(|bad| Error::corrupt("stored key is damaged").because(bad))?;
     visibility::validate(cell.visibility())
         .map_err(|bad| Error::corrupt("stored visibility is malformed").because(bad))?;
-    visit(&space.record, &cell)
+    Ok(cell)
 }

@@ -15,7 +15,7 @@ use rocksdb::{CompactionDecision, MergeOperands, Options};
 use crate::cell::{HybridClock, Time};
 use crate::engine::commit::space_of;
 use crate::engine::fold;
-use crate::engine::rules::Verdict;
+use crate::engine::rules::{self, Verdict};
 use crate::engine::scan::CellRef;
 use crate::engine::space::{Space, SpaceId, Spaces};
 
@@ -110,7 +110,8 @@ impl Filter {
         let Some(rule) = space.keep.as_ref().filter(|rule| rule.by_age() && !space.merges()) else {
             return false;
         };
-        CellRef::decode(key, value)
-            .is_ok_and(|cell| rule.judge(&cell, self.now) == Verdict::Expired)
+        CellRef::decode(key, value).is_ok_and(|cell| {
+            rules::verdict(rule.as_ref(), &cell, self.now) == Some(Verdict::Expired)
+        })
     }
 }

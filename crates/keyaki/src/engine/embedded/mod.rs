@@ -28,6 +28,7 @@ mod check;
 mod directory;
 mod fault;
 mod flusher;
+mod latest;
 mod log;
 mod merge;
 mod options;
@@ -40,7 +41,7 @@ mod sweep;
 mod writer;
 
 pub use backup::restore;
-pub use check::{Inspection, Report, SpaceReport};
+pub use check::{Inspection, Report, SpaceReport, Unchecked};
 pub use directory::{FORMAT, require_store};
 
 use directory::Directory;
@@ -242,7 +243,7 @@ impl Engine for EmbeddedEngine {
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {
         let space = self.shared.spaces.usable(space)?;
-        if space.keep.is_none() {
+        if !space.record.spec.is_swept() {
             return Ok(Swept::default());
         }
         let (batches, mut condemned) = mpsc::channel(1);

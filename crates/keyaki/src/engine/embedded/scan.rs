@@ -17,6 +17,7 @@ use super::writer::Shared;
 use super::{begin_blocking, blocking};
 use crate::cell::Time;
 use crate::engine::scan::{Block, CellRef, Direction, Scan, ScanRequest};
+use crate::engine::sight::Sight;
 use crate::engine::space::Space;
 use crate::error::{Error, Result};
 
@@ -32,11 +33,10 @@ const READ_AHEAD_BYTES: usize = 1 << 20;
 
 /// What a scan needs to know on every thread it runs on.
 struct Plan {
-    space: Arc<Space>,
+    sight: Sight,
     from: Vec<u8>,
     to: Vec<u8>,
     direction: Direction,
-    now: Time,
 }
 
 self_cell!(
@@ -60,10 +60,11 @@ pub fn begin(
     if from >= to || left == 0 {
         return Ok(Box::new(EmbeddedScan::Done));
     }
-    let plan = Plan { space, from, to, direction: request.direction, now };
+    let sight = Sight::new(space, now);
+    let mut plan = Plan { sight, from, to, direction: request.direction };
     let db = &shared.db;
     let state = db.snapshot();
-    let (block, more) = on_the_spot(db, &plan, left, &state)?;
+    let (block, more) = on_the_spot(db, &mut plan, left, &state)?;
     let rest = more.then(|| {
         let left = left - block.len();
         let plan = plan.behind(&block);
@@ -91,7 +92,7 @@ pub async fn read(
         answer => reading(answer)?,
     };
     let Some(value) = found else { return Ok(None) };
-    Ok(match space.seen(&key, &value, now)? {
+    Ok(match Sight::new(space, now).see(&key, &value)? {
         Some(Cow::Owned(folded)) => Some(folded),
         Some(Cow::Borrowed(_)) => Some(value),
         None => None,
@@ -116,7 +117,7 @@ impl Plan {
     /// The plan for what comes after the cells of `block`.
     fn behind(mut self, block: &Block) -> Self {
         if let Some(last) = block.iter().next_back() {
-            let mut key = self.space.id().0.to_be_bytes().to_vec();
+            let mut key = self.sight.space().id().0.to_be_bytes().to_vec();
             last.append_key(&mut key);
             match self.direction {
                 Direction::Forward => {
@@ -139,13 +140,13 @@ impl Plan {
     /// Copies cells until the range, the limit or the budget ends; answers whether more may be
     /// there.
     fn fill(
-        &self,
+        &mut self,
         iterator: &mut DBRawIterator<'_>,
         block: &mut Block,
         left: usize,
         budget: usize,
     ) -> Result<bool, Stop> {
-        let plain = self.space.keep.is_none() && !self.space.merges();
+        let plain = self.sight.space().is_plain();
         let mut examined = 0;
         while let Some((key, value)) = iterator.item() {
             if examined >= budget || block.len() == left {
@@ -154,7 +155,7 @@ impl Plan {
             examined += key.len() + value.len();
             if plain {
                 block.push(&CellRef::decode(key, value)?);
-            } else if let Some(seen) = self.space.seen(key, value, self.now)? {
+            } else if let Some(seen) = self.sight.see(key, value)? {
                 block.push(&CellRef::decode(key, &seen)?);
             }
             match self.direction {
@@ -189,7 +190,12 @@ impl From<Stop> for Error {
 }
 
 /// What a scan asks for as far as it is in memory, and whether more may be there.
-fn on_the_spot(db: &DB, plan: &Plan, left: usize, state: &Snapshot<'_>) -> Result<(Block, bool)> {
+fn on_the_spot(
+    db: &DB,
+    plan: &mut Plan,
+    left: usize,
+    state: &Snapshot<'_>,
+) -> Result<(Block, bool)> {
     let mut options = plan.options(state);
     options.set_read_tier(ReadTier::BlockCache);
     options.set_max_skippable_internal_keys(SPOT_SKIPS_MAX);

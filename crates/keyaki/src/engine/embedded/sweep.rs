@@ -1,4 +1,4 @@
-//! Makes permanent what a space's rule decided: walks the space, and has the writer remove what
+//! Makes permanent what a space's rules decided: walks the space, and has the writer remove what
 //! is condemned if it still is what was judged.
 
 use std::ops::ControlFlow;

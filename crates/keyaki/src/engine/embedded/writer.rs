@@ -16,11 +16,13 @@ use tokio::sync::{mpsc, oneshot};
 use super::bulk::{self, BulkFiles};
 use super::directory::{Directory, SYNC_FAILED};
 use super::fault::{WriteFault, is_full, is_sync, reading};
+use super::latest::LatestTimes;
 use super::options;
 use super::reserve::{Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
-use crate::engine::commit::{Home, Outcome, Sealed, StoredWrite, space_of};
+use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
+use crate::engine::sight::Sight;
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
 use crate::error::{Error, Result};
@@ -29,9 +31,6 @@ use crate::settings::Durability;
 /// A group is closed when it has so many commits or bytes.
 const GROUP_COMMITS_MAX: usize = 512;
 const GROUP_BYTES_MAX: usize = 8 << 20;
-/// Slots for the latest commit time of home partitions. Two partitions in one slot only make
-/// some commits be stamped anew.
-const LATEST_SLOTS: usize = 1 << 16;
 
 /// The engine's own cell with the time of the latest commit.
 pub fn clock_key() -> Vec<u8> {
@@ -138,7 +137,7 @@ pub fn start(
         patient: options::write_options(durability),
         impatient,
         hasher: RandomState::new(),
-        latest: vec![newest; LATEST_SLOTS],
+        latest: LatestTimes::new(newest),
         newest,
         unknown: Vec::new(),
     };
@@ -156,7 +155,7 @@ struct Writer {
     /// For writes that may not, since compaction may be waiting for room.
     impatient: WriteOptions,
     hasher: RandomState,
-    latest: Vec<Time>,
+    latest: LatestTimes,
     newest: Time,
     /// Commits that may or may not be on the disk.
     unknown: Vec<Sealed>,
@@ -249,22 +248,17 @@ impl Writer {
             self.shared.spaces.usable(space)?;
         }
         let time = commit.tid().time();
-        let slot = self.slot(commit.home());
-        if self.latest[slot] >= time {
+        let home = self.hasher.hash_one((commit.home().bucket, &commit.home().partition));
+        if self.latest.of(home) >= time {
             return Ok(Outcome::Stale);
         }
         let refusals = commit.refusals(|key| self.seen(key, overlay))?;
         if !refusals.is_empty() {
             return Ok(Outcome::Refused(refusals));
         }
-        self.latest[slot] = time;
+        self.latest.rise(home, time);
         self.newest = self.newest.max(time);
         Ok(Outcome::Done)
-    }
-
-    fn slot(&self, home: &Home) -> usize {
-        let hash = self.hasher.hash_one((home.bucket, &home.partition));
-        hash as usize % LATEST_SLOTS
     }
 
     /// A cell as conditions see it.
@@ -276,7 +270,7 @@ impl Writer {
         };
         let Some(value) = value else { return Ok(None) };
         let space = self.shared.spaces.usable(space_of(key))?;
-        let seen = space.seen(key, &value, self.shared.clock.now())?;
+        let seen = Sight::new(space, self.shared.clock.now()).see(key, &value)?;
         Ok(seen.map(std::borrow::Cow::into_owned))
     }
 
@@ -330,8 +324,8 @@ impl Writer {
                 continue;
             }
             batch.delete(&cell.key);
-            if let Some(copy) = &cell.copy {
-                batch.put(&copy.key, &copy.value);
+            for (key, value) in cell.quarantined.iter().flat_map(|invalid| &invalid.cells) {
+                batch.put(key, value);
             }
             cell.count(&mut swept);
         }

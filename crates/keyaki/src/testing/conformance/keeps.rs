@@ -22,7 +22,12 @@ async fn judged(engine: &dyn Engine) -> (SpaceId, SpaceId) {
 }
 
 /// Nobody finds the cell, by any way of looking.
-async fn assert_hidden(engine: &dyn Engine, space: SpaceId, partition: &[u8], sort: &[u8]) {
+pub(super) async fn assert_hidden(
+    engine: &dyn Engine,
+    space: SpaceId,
+    partition: &[u8],
+    sort: &[u8],
+) {
     assert_eq!(payload(engine, space, partition, sort).await, None);
     for request in [
         ScanRequest::partition(space, partition),

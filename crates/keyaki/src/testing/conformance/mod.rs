@@ -19,6 +19,7 @@ mod atomic;
 mod bulk;
 mod claims;
 mod conditions;
+mod faults;
 mod keeps;
 mod limits;
 mod merges;
@@ -152,6 +153,14 @@ pub const CASES: &[Case] = cases! {
     "a merged cell is judged by its folded value": keeps::merged_cells_are_judged_folded,
     "an expired part counts in later merges until it is swept": keeps::an_expired_part_counts_until_it_is_swept,
     "a cell that changes while a sweep runs survives": keeps::a_cell_changed_while_a_sweep_runs_survives,
+
+    // Rules are code and may fail: that hides the cell they fail at, and nothing else.
+    "a cell that can't be folded is hidden, and hides no other": faults::unfoldable_cells_are_hidden_and_no_others,
+    "operands that can't be folded go to quarantine one by one": faults::unfoldable_operands_go_to_quarantine_one_by_one,
+    "no operand is lost on its way to quarantine": faults::no_unfoldable_operand_is_lost,
+    "without a quarantine what can't be folded stays, hidden": faults::without_a_quarantine_unfoldable_cells_stay_hidden,
+    "a keep rule that panics hides its cell, but removes nothing": faults::a_keep_rule_that_panics_hides_but_removes_nothing,
+    "a keep rule that panics ends no writing": faults::a_keep_rule_that_panics_ends_no_writing,
 
     // A name has one owner.
     "a name goes to the first who claims it": claims::a_name_goes_to_the_first_who_claims_it,

@@ -1,0 +1,96 @@
+//! What a space's rules make of a stored cell, and so what its readers see of it.
+//!
+//! Rules are code of the layers above, and one bad write must not make a range unreadable: a cell
+//! that its rules can't handle is hidden, and its reader's log says so once. Only damaged bytes
+//! are an error. What becomes of hidden cells is for the sweep.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::fold::{self, Presented};
+use super::rules::{self, Unfoldable, Verdict};
+use super::scan::CellRef;
+use super::space::Space;
+use crate::cell::Time;
+use crate::error::Result;
+
+/// A cell after its space's rules; values are folded.
+pub(super) enum Judged<'v> {
+    /// It stays, and this is its value.
+    Kept(Cow<'v, [u8]>),
+    /// Its time is over.
+    Expired,
+    /// It breaks the keep rule with this value.
+    Invalid(Cow<'v, [u8]>),
+    /// The merge rule makes no value of its operands.
+    Unfoldable(Unfoldable),
+    /// The keep rule panicked.
+    Unjudged,
+}
+
+impl Space {
+    /// Folds and judges a stored cell.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell can't be read.
+    pub(super) fn judge<'v>(&self, key: &[u8], value: &'v [u8], now: Time) -> Result<Judged<'v>> {
+        let value = match self.merges() {
+            true => match fold::presentable(self.merge.as_deref(), value)? {
+                Presented::Whole(value) => value,
+                Presented::Unfoldable(why) => return Ok(Judged::Unfoldable(why)),
+            },
+            false => Cow::Borrowed(value),
+        };
+        let Some(rule) = &self.keep else { return Ok(Judged::Kept(value)) };
+        Ok(match rules::verdict(rule.as_ref(), &CellRef::decode(key, &value)?, now) {
+            Some(Verdict::Keep) => Judged::Kept(value),
+            Some(Verdict::Expired) => Judged::Expired,
+            Some(Verdict::Invalid) => Judged::Invalid(value),
+            None => Judged::Unjudged,
+        })
+    }
+}
+
+/// One reader's sight of a space at one moment.
+pub(super) struct Sight {
+    space: Arc<Space>,
+    now: Time,
+    warned: bool,
+}
+
+impl Sight {
+    pub fn new(space: Arc<Space>, now: Time) -> Self {
+        Self { space, now, warned: false }
+    }
+
+    /// What is looked at.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// A stored cell's value as the reader sees it; `None` if it is hidden.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell can't be read.
+    pub fn see<'v>(&mut self, key: &[u8], value: &'v [u8]) -> Result<Option<Cow<'v, [u8]>>> {
+        match self.space.judge(key, value, self.now)? {
+            Judged::Kept(value) => return Ok(Some(value)),
+            Judged::Expired | Judged::Invalid(_) => {}
+            Judged::Unfoldable(why) => self.warn(key, why.0),
+            Judged::Unjudged => self.warn(key, "the keep rule panicked"),
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn warn(&mut self, key: &[u8], reason: &str) {
+        if !std::mem::replace(&mut self.warned, true) {
+            tracing::warn!(
+                space = self.space.id().0,
+                key = %key.escape_ascii(),
+                reason,
+                "a cell that its rules can't handle is hidden; others may be too"
+            );
+        }
+    }
+}
