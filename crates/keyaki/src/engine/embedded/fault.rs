@@ -39,10 +39,15 @@ pub fn is_sync(error: &rocksdb::Error) -> bool {
     ["While fsync", "While fdatasync"].iter().any(|call| text.contains(call))
 }
 
+/// Whether a write came back because it would have had to wait.
+pub fn is_held_back(error: &rocksdb::Error) -> bool {
+    error.kind() == ErrorKind::Incomplete
+}
+
 /// Whether there was no room; it is also said of a write that would have had to wait for a
 /// compaction that may lack it.
 pub fn is_full(error: &rocksdb::Error) -> bool {
-    if error.kind() == ErrorKind::Incomplete {
+    if is_held_back(error) {
         return true;
     }
     let text = error.to_string();

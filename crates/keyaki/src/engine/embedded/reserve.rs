@@ -6,8 +6,8 @@
 //! memory holds no more than a small part of the disk, or on a small disk that room would never
 //! come. Others may fill the disk all the same: then RocksDB meets it, and recovers by itself.
 //!
-//! Where room is scarce a compaction may have to wait for it, and a write that RocksDB holds back
-//! until compaction has caught up would wait as long. Such a write is refused instead.
+//! Where room is scarce a compaction may have to wait for it, and a write that is held back until
+//! compaction has caught up would wait as long. Such a write is refused instead.
 
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,11 @@ impl Reserve {
             ),
         })
     }
+}
+
+/// Whether RocksDB slows writes down for compaction's sake, without stopping them yet.
+pub fn slows_down(db: &DB) -> bool {
+    db.property_int_value(properties::ACTUAL_DELAYED_WRITE_RATE).is_ok_and(|rate| rate > Some(0))
 }
 
 /// What room there is for a write.
