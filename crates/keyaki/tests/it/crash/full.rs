@@ -121,8 +121,19 @@ fn megabytes() -> usize {
 struct Ballast(PathBuf);
 
 impl Ballast {
+    /// Takes much at once, as soon as there is so much: a compaction may have it for a while.
     fn grow(&self, megabytes: usize) {
-        fs::write(&self.0, vec![1; megabytes << 20]).unwrap();
+        let (begun, bytes) = (Instant::now(), megabytes << 20);
+        while self.free() < bytes as u64 {
+            assert!(begun.elapsed() < RESUME_MOST, "no room for {megabytes} MB of ballast");
+            thread::sleep(Duration::from_millis(10));
+        }
+        fs::write(&self.0, vec![1; bytes]).unwrap();
+    }
+
+    fn free(&self) -> u64 {
+        let disk = rustix::fs::statvfs(self.0.parent().unwrap()).unwrap();
+        disk.f_bavail * disk.f_frsize
     }
 
     fn grow_until_full(&self) {
