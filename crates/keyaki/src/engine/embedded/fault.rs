@@ -19,6 +19,7 @@ pub fn open_failed(error: rocksdb::Error) -> Error {
     match error.kind() {
         ErrorKind::Corruption => Error::corrupt("store is damaged").because(error),
         _ if misses_a_file(&error) => Error::corrupt("store has lost a file").because(error),
+        _ if is_full(&error) => Error::unavailable("the disk is full").because(error),
         _ => Error::unavailable("store can't be opened").because(error),
     }
 }

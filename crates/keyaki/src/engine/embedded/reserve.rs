@@ -22,6 +22,9 @@ const DISK_SHARES: u64 = 6;
 /// Left to the manifest, to what tables hold beside cells, and to blocks that are not full.
 const SLACK_BYTES: u64 = 1 << 20;
 
+/// What a new store takes, with room for its first commits and for what follows from them.
+const NEW_STORE_BYTES: u64 = 4 << 20;
+
 /// What is asked before anything is written.
 pub struct Reserve {
     dir: PathBuf,
@@ -40,6 +43,21 @@ impl Reserve {
         settings.write_memory_bytes = settings.write_memory_bytes.min(share);
         let memory_bytes = settings.write_memory_bytes as u64;
         Ok((Self { dir: dir.to_owned(), memory_bytes }, settings))
+    }
+
+    /// Refuses to make a store where it could not be used.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is no room for it.
+    pub fn admit_new(&self) -> Result<()> {
+        let Disk { free, .. } = Disk::of(&self.dir)?;
+        match free >= NEW_STORE_BYTES {
+            true => Ok(()),
+            false => Err(Error::unavailable("too little room on the disk for a new store")
+                .with("dir", self.dir.display())
+                .with("free_bytes", free)
+                .with("needed_bytes", NEW_STORE_BYTES)),
+        }
     }
 
     /// What room there is to write `bytes`, to the log now and to a table later.

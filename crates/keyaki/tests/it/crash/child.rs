@@ -28,6 +28,7 @@ fn child() {
         "log" => log::child(&dir, &journal),
         "power" => power::child(&dir, &journal),
         "full" => full::supervise(&dir),
+        "too-small" => full::refuse(&dir),
         "full-writer" => full::write(&dir, &journal),
         "second" => second::child(&dir, &journal),
         other => panic!("no such role: {other}"),
