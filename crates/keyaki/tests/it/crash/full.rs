@@ -6,7 +6,7 @@
 //! writer, kills it in the end, and looks at what it has left.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,6 +30,8 @@ const EXIT_NOT_PERMITTED: i32 = 77;
 const ANSWER_MOST: Duration = Duration::from_secs(1);
 /// So long without a step that took, and the disk is full.
 const SETTLED: Duration = Duration::from_millis(700);
+/// So long it may take to be refused a hundred times on a disk that is full.
+const FULL_MOST: Duration = Duration::from_secs(30);
 /// RocksDB looks for room every five seconds.
 const RESUME_MOST: Duration = Duration::from_secs(30);
 
@@ -151,7 +153,10 @@ impl Ballast {
             assert!(begun.elapsed() < RESUME_MOST, "no room for {megabytes} MB of ballast");
             thread::sleep(Duration::from_millis(10));
         }
-        fs::write(&self.0, vec![1; bytes]).unwrap();
+        // It may be gone again by now; then the ballast is what there is.
+        if let Err(full) = fs::write(&self.0, vec![1; bytes]) {
+            assert_eq!(full.kind(), ErrorKind::StorageFull, "{full}");
+        }
     }
 
     fn free(&self) -> u64 {
@@ -240,15 +245,17 @@ impl Writers<'_> {
         });
     }
 
-    /// For two seconds: what is acknowledged can be read, and steps are answered in time, nearly
-    /// all of them by a refusal.
+    /// A hundred refusals, each in time; then what is acknowledged can be read. Between them
+    /// compaction may make room, which further steps take.
     fn stay_refused(&self) {
         let (begun, mut refused) = (Instant::now(), 0);
-        while begun.elapsed() < Duration::from_secs(2) {
-            refused += u32::from(!self.step(0));
-            thread::sleep(Duration::from_millis(20));
+        while refused < 100 {
+            if !self.step(0) {
+                refused += 1;
+                thread::sleep(Duration::from_millis(20));
+            }
+            assert!(begun.elapsed() < FULL_MOST, "the disk wasn't full: {refused} refusals");
         }
-        assert!(refused > 10, "the disk wasn't full");
         let survey = self.runtime.block_on(self.workload.survey()).unwrap();
         journal::read(&journal_path()).demand(&survey);
     }
