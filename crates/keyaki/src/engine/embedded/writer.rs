@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
@@ -295,24 +295,30 @@ impl Writer {
         self.write_in(self.outlook(&batch)?, batch)
     }
 
-    /// Where RocksDB holds writes back until compaction has caught up, this waits for as long as
-    /// compaction has room. RocksDB itself would wait on when somebody has filled the disk.
+    /// Where RocksDB stops writes until compaction has caught up, this waits, but no longer than the
+    /// room allows. RocksDB itself would wait on when somebody has filled the disk.
     fn write_in(&self, mut outlook: Outlook, mut batch: WriteBatch) -> Result<()> {
         self.shared.writable()?;
         batch.put(clock_key(), self.newest.to_bytes());
+        let begun = Instant::now();
         loop {
-            let ample = matches!(outlook, Outlook::Ample);
-            let options = match ample && reserve::slows_down(&self.shared.db) {
+            let (patience, slowed) = (outlook.patience(), reserve::slows_down(&self.shared.db));
+            let options = match slowed && patience == Duration::MAX {
                 true => &self.patient,
                 false => &self.impatient,
             };
             // RocksDB keeps what it is given, even if it refuses it.
             let copy = WriteBatch::from_data(batch.data());
             match self.shared.db.write_opt(copy, options) {
-                Err(error) if ample && is_held_back(&error) => std::thread::sleep(HELD_BACK_POLL),
+                // A slowed write that came back has been charged for: trying again slows all down.
+                Err(error) if is_held_back(&error) && !slowed && begun.elapsed() < patience => {}
                 written => return written.map_err(|e| self.shared.write_failed(e)),
             }
-            outlook = self.outlook(&batch)?;
+            std::thread::sleep(HELD_BACK_POLL);
+            outlook = match self.outlook(&batch)? {
+                Outlook::Full(full) => return Err(full),
+                outlook => outlook,
+            };
         }
     }
 
