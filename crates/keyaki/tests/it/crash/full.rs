@@ -30,7 +30,7 @@ const EXIT_NOT_PERMITTED: i32 = 77;
 const ANSWER_MOST: Duration = Duration::from_secs(1);
 /// So long without a step that took, and the disk is full.
 const SETTLED: Duration = Duration::from_millis(700);
-/// So long it may take to be refused a hundred times on a disk that is full.
+/// So long it may take to be refused thirty times on a disk that is full.
 const FULL_MOST: Duration = Duration::from_secs(30);
 /// RocksDB looks for room every five seconds.
 const RESUME_MOST: Duration = Duration::from_secs(30);
@@ -245,11 +245,11 @@ impl Writers<'_> {
         });
     }
 
-    /// A hundred refusals, each in time; then what is acknowledged can be read. Between them
+    /// Thirty refusals, each in time; then what is acknowledged can be read. Between them
     /// compaction may make room, which further steps take.
     fn stay_refused(&self) {
         let (begun, mut refused) = (Instant::now(), 0);
-        while refused < 100 {
+        while refused < 30 {
             if !self.step(0) {
                 refused += 1;
                 thread::sleep(Duration::from_millis(20));
