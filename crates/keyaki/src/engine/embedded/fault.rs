@@ -19,6 +19,7 @@ pub fn open_failed(error: rocksdb::Error) -> Error {
     match error.kind() {
         ErrorKind::Corruption => Error::corrupt("store is damaged").because(error),
         _ if misses_a_file(&error) => Error::corrupt("store has lost a file").because(error),
+        _ if is_full(&error) => Error::unavailable("the disk is full").because(error),
         _ => Error::unavailable("store can't be opened").because(error),
     }
 }
@@ -39,10 +40,15 @@ pub fn is_sync(error: &rocksdb::Error) -> bool {
     ["While fsync", "While fdatasync"].iter().any(|call| text.contains(call))
 }
 
+/// Whether a write came back because it would have had to wait.
+pub fn is_held_back(error: &rocksdb::Error) -> bool {
+    error.kind() == ErrorKind::Incomplete
+}
+
 /// Whether there was no room; it is also said of a write that would have had to wait for a
 /// compaction that may lack it.
 pub fn is_full(error: &rocksdb::Error) -> bool {
-    if error.kind() == ErrorKind::Incomplete {
+    if is_held_back(error) {
         return true;
     }
     let text = error.to_string();

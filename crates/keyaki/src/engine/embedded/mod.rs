@@ -66,7 +66,8 @@ impl EmbeddedEngine {
     ///
     /// # Errors
     /// `Invalid` if the directory holds other things, `Unsupported` if it has another format,
-    /// `Unavailable` if another process has it open, `Corrupt` if it is damaged.
+    /// `Unavailable` if another process has it open or there is no room, `Corrupt` if it is
+    /// damaged.
     pub fn open(dir: &Path, settings: &EmbeddedSettings, rules: Rules) -> Result<Self> {
         Self::open_with_clock(dir, settings, rules, Arc::new(SystemWallClock))
     }
@@ -88,6 +89,7 @@ impl EmbeddedEngine {
         let spaces = Arc::new(Spaces::new(records, rules));
         let mut options = options::options(&settings, &spaces, &clock);
         if new {
+            reserve.admit_new()?;
             options.create_if_missing(true);
         } else {
             recovery::recover(&directory.db())?;

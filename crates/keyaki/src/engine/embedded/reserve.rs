@@ -6,10 +6,11 @@
 //! memory holds no more than a small part of the disk, or on a small disk that room would never
 //! come. Others may fill the disk all the same: then RocksDB meets it, and recovers by itself.
 //!
-//! Where room is scarce a compaction may have to wait for it, and a write that RocksDB holds back
-//! until compaction has caught up would wait as long. Such a write is refused instead.
+//! Where room is scarce a compaction may have to wait for it, and a write that is held back until
+//! compaction has caught up would wait as long. Such a write is soon refused instead.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rocksdb::{DB, properties};
 
@@ -19,8 +20,16 @@ use crate::settings::EmbeddedSettings;
 
 /// Of the disk, memory for writes takes at most one part in so many.
 const DISK_SHARES: u64 = 6;
+/// Room for so many times the memory for writes is enough for compactions not to run out of it.
+const AMPLE_MEMORIES: u64 = 8;
+/// How long a write waits for a compaction that may be waiting for room. Another may wait behind
+/// it and then as long itself, and both are to be refused within a second.
+const SCARCE_PATIENCE: Duration = Duration::from_millis(300);
 /// Left to the manifest, to what tables hold beside cells, and to blocks that are not full.
 const SLACK_BYTES: u64 = 1 << 20;
+
+/// What a new store takes, with room for its first commits and for what follows from them.
+const NEW_STORE_BYTES: u64 = 4 << 20;
 
 /// What is asked before anything is written.
 pub struct Reserve {
@@ -42,6 +51,21 @@ impl Reserve {
         Ok((Self { dir: dir.to_owned(), memory_bytes }, settings))
     }
 
+    /// Refuses to make a store where it could not be used.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is no room for it.
+    pub fn admit_new(&self) -> Result<()> {
+        let Disk { free, .. } = Disk::of(&self.dir)?;
+        match free >= NEW_STORE_BYTES {
+            true => Ok(()),
+            false => Err(Error::unavailable("too little room on the disk for a new store")
+                .with("dir", self.dir.display())
+                .with("free_bytes", free)
+                .with("needed_bytes", NEW_STORE_BYTES)),
+        }
+    }
+
     /// What room there is to write `bytes`, to the log now and to a table later.
     ///
     /// # Errors
@@ -51,7 +75,7 @@ impl Reserve {
         let ask = |property| db.property_int_value(property).ok().flatten();
         let own = 2 * bytes as u64 + SLACK_BYTES;
         let waiting = ask(properties::ESTIMATE_PENDING_COMPACTION_BYTES).unwrap_or(0);
-        if free >= own + 2 * self.memory_bytes + 2 * waiting {
+        if free >= own + AMPLE_MEMORIES * self.memory_bytes + 2 * waiting {
             return Ok(Outlook::Ample);
         }
         let in_memory = ask(properties::CUR_SIZE_ALL_MEM_TABLES).unwrap_or(self.memory_bytes);
@@ -68,6 +92,11 @@ impl Reserve {
     }
 }
 
+/// Whether RocksDB slows writes down for compaction's sake, without stopping them yet.
+pub fn slows_down(db: &DB) -> bool {
+    db.property_int_value(properties::ACTUAL_DELAYED_WRITE_RATE).is_ok_and(|rate| rate > Some(0))
+}
+
 /// What room there is for a write.
 pub enum Outlook {
     /// For it and for whatever follows from it.
@@ -76,6 +105,16 @@ pub enum Outlook {
     Scarce,
     /// Not enough, and why.
     Full(Error),
+}
+
+impl Outlook {
+    /// How long a write may wait for compaction to catch up.
+    pub fn patience(&self) -> Duration {
+        match self {
+            Self::Ample => Duration::MAX,
+            Self::Scarce | Self::Full(_) => SCARCE_PATIENCE,
+        }
+    }
 }
 
 struct Disk {

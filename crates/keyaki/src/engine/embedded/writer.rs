@@ -9,16 +9,17 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rocksdb::{DB, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::bulk::{self, BulkFiles};
 use super::directory::{Directory, SYNC_FAILED};
-use super::fault::{WriteFault, is_full, is_sync, reading};
+use super::fault::{WriteFault, is_full, is_held_back, is_sync, reading};
 use super::latest::LatestTimes;
 use super::options;
-use super::reserve::{Outlook, Reserve};
+use super::reserve::{self, Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
 use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
@@ -31,6 +32,8 @@ use crate::settings::Durability;
 /// A group is closed when it has so many commits or bytes.
 const GROUP_COMMITS_MAX: usize = 512;
 const GROUP_BYTES_MAX: usize = 8 << 20;
+/// How often a write that is held back is tried again.
+const HELD_BACK_POLL: Duration = Duration::from_millis(1);
 
 /// The engine's own cell with the time of the latest commit.
 pub fn clock_key() -> Vec<u8> {
@@ -150,9 +153,9 @@ pub fn start(
 struct Writer {
     shared: Arc<Shared>,
     durability: Durability,
-    /// For writes that may wait until compaction has caught up.
+    /// For writes that are to be slowed down, each by a time that RocksDB sets.
     patient: WriteOptions,
-    /// For writes that may not, since compaction may be waiting for room.
+    /// For writes that come back when they would have to wait.
     impatient: WriteOptions,
     hasher: RandomState,
     latest: LatestTimes,
@@ -277,27 +280,44 @@ impl Writer {
     fn write_if_room(&self, batch: WriteBatch) -> Result<()> {
         match self.outlook(&batch)? {
             Outlook::Full(full) => Err(full),
-            outlook => self.write_in(&outlook, batch),
+            outlook => self.write_in(outlook, batch),
         }
     }
 
     /// For what makes room: it is tried in any case.
     fn write(&self, batch: WriteBatch) -> Result<()> {
-        self.write_in(&self.outlook(&batch)?, batch)
+        self.write_in(self.outlook(&batch)?, batch)
+    }
+
+    /// Where RocksDB stops writes until compaction has caught up, this waits, but no longer than the
+    /// room allows. RocksDB itself would wait on when somebody has filled the disk.
+    fn write_in(&self, mut outlook: Outlook, mut batch: WriteBatch) -> Result<()> {
+        self.shared.writable()?;
+        batch.put(clock_key(), self.newest.to_bytes());
+        let begun = Instant::now();
+        loop {
+            let (patience, slowed) = (outlook.patience(), reserve::slows_down(&self.shared.db));
+            let options = match slowed && patience == Duration::MAX {
+                true => &self.patient,
+                false => &self.impatient,
+            };
+            // RocksDB keeps what it is given, even if it refuses it.
+            let copy = WriteBatch::from_data(batch.data());
+            match self.shared.db.write_opt(copy, options) {
+                // A slowed write that came back has been charged for: trying again slows all down.
+                Err(error) if is_held_back(&error) && !slowed && begun.elapsed() < patience => {}
+                written => return written.map_err(|e| self.shared.write_failed(e)),
+            }
+            std::thread::sleep(HELD_BACK_POLL);
+            outlook = match self.outlook(&batch)? {
+                Outlook::Full(full) => return Err(full),
+                outlook => outlook,
+            };
+        }
     }
 
     fn outlook(&self, batch: &WriteBatch) -> Result<Outlook> {
         self.shared.reserve.look(&self.shared.db, batch.size_in_bytes())
-    }
-
-    fn write_in(&self, outlook: &Outlook, mut batch: WriteBatch) -> Result<()> {
-        self.shared.writable()?;
-        batch.put(clock_key(), self.newest.to_bytes());
-        let options = match outlook {
-            Outlook::Ample => &self.patient,
-            Outlook::Scarce | Outlook::Full(_) => &self.impatient,
-        };
-        self.shared.db.write_opt(batch, options).map_err(|e| self.shared.write_failed(e))
     }
 
     fn ingest(&mut self, commit: &Sealed, files: &BulkFiles) -> Result<Outcome> {

@@ -4,7 +4,9 @@ use super::Trial;
 use super::steps::*;
 use crate::cell::Value;
 use crate::cell::value::{Flags, VISIBILITY_BYTES_MAX};
-use crate::engine::{COMMIT_BYTES_MAX, Commit, Engine, PAYLOAD_BYTES_MAX, SpaceId, Write};
+use crate::engine::{
+    BULK_BYTES_MAX, COMMIT_BYTES_MAX, Commit, Engine, PAYLOAD_BYTES_MAX, SpaceId, Write,
+};
 use crate::error::{Error, Kind};
 
 /// The commit is refused as invalid, and a cell that was right in it is not there.
@@ -87,6 +89,10 @@ pub async fn commits_have_a_largest(t: Trial) {
     })
     .await;
     assert_eq!(error.context("most"), Some(COMMIT_BYTES_MAX.to_string().as_str()));
+    // What no route would take is refused before it is copied. Zeroed pages cost nothing unread.
+    let vast = vec![0; BULK_BYTES_MAX + 1];
+    let error = refused(engine, space, |c| c.write(space, b"x", put(&vast))).await;
+    assert_eq!(error.context("most"), Some(BULK_BYTES_MAX.to_string().as_str()));
 }
 
 pub async fn oversized_keys_in_conditions_are_refused(t: Trial) {

@@ -12,7 +12,7 @@ use keyaki::testing::random::Random;
 use keyaki::testing::workload::{Link, Load, Workload};
 
 use super::journal::{self, Journal};
-use super::{full, log, open, power, runtime, second};
+use super::{doubt, full, log, open, power, runtime, second};
 
 const ROLE: &str = "KEYAKI_CRASH_ROLE";
 const DIR: &str = "KEYAKI_CRASH_DIR";
@@ -27,7 +27,11 @@ fn child() {
         "lanes" => lanes(&dir, &journal),
         "log" => log::child(&dir, &journal),
         "power" => power::child(&dir, &journal),
+        "group" => doubt::group(&dir),
+        "feed" => doubt::feed(&dir),
+        "interval" => doubt::interval(&dir),
         "full" => full::supervise(&dir),
+        "too-small" => full::refuse(&dir),
         "full-writer" => full::write(&dir, &journal),
         "second" => second::child(&dir, &journal),
         other => panic!("no such role: {other}"),

@@ -1,7 +1,8 @@
 //! The journal: a file outside the store into which a child writes what happened, a line at a time.
 //!
-//! A line is one `write` to a file opened for appending, so it is there whole once it was written,
-//! whatever becomes of the process.
+//! A line is one `write` to a file opened for appending, so it is there whole once that returned,
+//! whatever becomes of the process. Until then a reader may find a part of it, and a kill may leave
+//! one: a line without its end has not been said.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,7 +15,9 @@ pub struct Journal(File);
 
 impl Journal {
     pub fn open(path: &Path) -> Self {
-        Self(File::options().append(true).create(true).open(path).unwrap())
+        let file = File::options().append(true).create(true).open(path).unwrap();
+        file.set_len(whole_lines(path).len() as u64).unwrap();
+        Self(file)
     }
 
     pub fn note(&self, line: &str) {
@@ -34,7 +37,7 @@ pub struct Account {
 }
 
 pub fn read(path: &Path) -> Account {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = whole_lines(path);
     let mut account = Account { acknowledged: Vec::new(), notes: Vec::new() };
     for line in text.lines() {
         match line.strip_prefix("ack ").and_then(|rest| rest.split_once(' ')) {
@@ -46,6 +49,12 @@ pub fn read(path: &Path) -> Account {
         }
     }
     account
+}
+
+fn whole_lines(path: &Path) -> String {
+    let mut text = fs::read_to_string(path).unwrap_or_default();
+    text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
+    text
 }
 
 impl Account {

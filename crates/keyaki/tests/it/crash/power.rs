@@ -62,7 +62,7 @@ fn a_failed_sync_stops_writing_and_loses_nothing_acknowledged() {
 
 /// What a run finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Disk {
+pub enum Disk {
     /// Nothing: it makes a store.
     New,
     /// What a run without faults has left when its power was cut in the end.
@@ -70,13 +70,13 @@ enum Disk {
 }
 
 /// The compiled recorder, in a folder with a folder for each run.
-struct Recorder(tempfile::TempDir);
+pub struct Recorder(tempfile::TempDir);
 
 /// What a run of the child has left.
-struct Run<'a>(&'a Path);
+pub struct Run<'a>(&'a Path);
 
 impl Recorder {
-    fn compile() -> Self {
+    pub fn compile() -> Self {
         let folder = scratch();
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/crash/recorder.c");
         let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
@@ -102,8 +102,12 @@ impl Recorder {
         self.0.path().join("used")
     }
 
-    /// Runs the child until its power is cut, by the recorder or by itself.
     fn run(&self, disk: Disk, settings: &[(&str, &str)]) -> Run<'_> {
+        self.run_as("power", disk, settings)
+    }
+
+    /// Runs a child until its power is cut, by the recorder or by itself.
+    pub fn run_as(&self, role: &str, disk: Disk, settings: &[(&str, &str)]) -> Run<'_> {
         let run = Run(self.0.path());
         for leftover in [run.disk(), run.grave()] {
             let _ = fs::remove_dir_all(leftover);
@@ -117,7 +121,7 @@ impl Recorder {
                 fs::rename(run.disk().join("journal"), run.journal()).unwrap();
             }
         }
-        let ended = child::command("power", &run.store(), &run.journal())
+        let ended = child::command(role, &run.store(), &run.journal())
             .env("LD_PRELOAD", self.0.path().join("recorder.so"))
             .env("KEYAKI_RECORDER_ROOT", run.disk())
             .env(GRAVE, run.grave())
@@ -134,7 +138,7 @@ impl Run<'_> {
         self.0.join("disk")
     }
 
-    fn store(&self) -> PathBuf {
+    pub fn store(&self) -> PathBuf {
         self.disk().join("store")
     }
 
@@ -183,9 +187,14 @@ pub fn child(dir: &Path, journal: &Journal) {
                 journal.note("not opened");
             }
         }
-        let grave = PathBuf::from(std::env::var_os(GRAVE).unwrap());
-        fs::create_dir(grave.join("cut")).unwrap();
+        wish("cut");
     });
+}
+
+/// Has the child's own recorder do something.
+pub fn wish(what: &str) {
+    let grave = PathBuf::from(std::env::var_os(GRAVE).unwrap());
+    fs::create_dir(grave.join(what)).unwrap();
 }
 
 async fn go_through(workload: &Workload, journal: &Journal) {

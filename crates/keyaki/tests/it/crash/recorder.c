@@ -7,8 +7,9 @@
  *   KEYAKI_RECORDER_TAIL       what becomes of unsynced bytes: lost | half | zeros
  *   KEYAKI_RECORDER_NAMES      what becomes of unsynced names: lost | kept
  *
- * The process may also cut the power itself, by making the folder GRAVE/cut. The exit code is then
- * 86, and GRAVE/counts says how many events and syncs there were.
+ * The process may also let the next sync fail, by making the folder GRAVE/fail, and cut the power
+ * itself, by making GRAVE/cut. The exit code is then 86, and GRAVE/counts says how many events and
+ * syncs there were.
  *
  * It relies on how the engine writes: files only grow, or are replaced by renaming. So the state of
  * a file is one number, the length that was synced. Syncs don't reach the disk: the recorder is the
@@ -46,6 +47,7 @@ static struct file files[FILES_MAX];
 static struct change *changes[CHANGES_MAX];
 static int file_count, change_count, grave_count;
 static long event_count, sync_count;
+static int next_sync_fails;
 
 static void *real(const char *name) {
     void *found = dlsym(RTLD_NEXT, name);
@@ -224,7 +226,8 @@ static int sync_recorded(int fd, int (*otherwise)(int)) {
     path_of(fd, path);
     if (!below_root(path)) return otherwise(fd);
     begin();
-    int fails = ++sync_count == atol(setting("KEYAKI_RECORDER_FAIL_AT"));
+    int fails = ++sync_count == atol(setting("KEYAKI_RECORDER_FAIL_AT")) || next_sync_fails;
+    next_sync_fails = 0;
     if (fails) say("failed", path);
     struct file *file = file_of(fd);
     fails = file ? sync_file(file, fails) : sync_names(path, fails);
@@ -280,12 +283,21 @@ int link(const char *from, const char *to) {
     return failed;
 }
 
-int mkdir(const char *path, mode_t mode) {
+static int is_wish(const char *path, const char *name) {
     char wish[PATH_MAX];
-    snprintf(wish, sizeof wish, "%s/cut", setting("KEYAKI_RECORDER_GRAVE"));
-    if (!strcmp(path, wish)) {
+    snprintf(wish, sizeof wish, "%s/%s", setting("KEYAKI_RECORDER_GRAVE"), name);
+    return !strcmp(path, wish);
+}
+
+int mkdir(const char *path, mode_t mode) {
+    if (is_wish(path, "cut")) {
         pthread_mutex_lock(&lock);
         cut();
+    }
+    if (is_wish(path, "fail")) {
+        pthread_mutex_lock(&lock);
+        next_sync_fails = 1;
+        end();
     }
     if (!below_root(path)) return REAL(mkdir)(path, mode);
     begin();

@@ -1,8 +1,15 @@
-use keyaki::Kind;
-use keyaki::engine::{BucketId, RuleSpec, SpaceSpec};
-use keyaki::store::BucketSpec;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::{create, nobody, on_each};
+use keyaki::Kind;
+use keyaki::cell::Time;
+use keyaki::engine::embedded::EmbeddedEngine;
+use keyaki::engine::{BucketId, CellRef, Keep, RuleSpec, Rules, SpaceSpec, Swept, Verdict};
+use keyaki::settings::EmbeddedSettings;
+use keyaki::store::{BucketSpec, Change, Store};
+use keyaki::testing::clock::FakeClock;
+
+use super::{NOVEMBER_2023_US, create, done, nobody, on_each, settings};
 
 #[tokio::test]
 async fn buckets_made_at_once_get_different_ids() {
@@ -17,6 +24,40 @@ async fn buckets_made_at_once_get_different_ids() {
         assert_eq!(listed, ids);
     })
     .await;
+}
+
+/// Keeps everything.
+struct Everything;
+
+impl Keep for Everything {
+    fn judge(&self, _: &CellRef<'_>, _: Time) -> Verdict {
+        Verdict::Keep
+    }
+}
+
+#[tokio::test]
+async fn a_space_that_cannot_be_swept_does_not_keep_others_from_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let wall = Arc::new(FakeClock::at(NOVEMBER_2023_US));
+    let open = |rules| {
+        let embedded = EmbeddedSettings::default();
+        let engine = EmbeddedEngine::open_with_clock(dir.path(), &embedded, rules, wall.clone());
+        Store::new(Arc::new(engine.unwrap()), settings(), 0)
+    };
+    let store = open(Rules::default().with_keep("mine", |_| Some(Arc::new(Everything))));
+    let mine = SpaceSpec::home(BucketId(0), "first").keeping(RuleSpec::named("mine"));
+    let kept = Some(Duration::from_secs(60));
+    let spec = BucketSpec { spaces: vec![mine], changes_kept: kept, ..BucketSpec::default() };
+    let bucket = store.create_bucket(spec).await.unwrap();
+    let change = Change { item: "a".into(), ..Change::default() };
+    done(bucket.commit(b"p", |draft| draft.change(&change, b"", b"")).await.unwrap());
+    let changes = bucket.space("changes").unwrap();
+    drop((bucket, store));
+
+    wall.advance(Duration::from_secs(61));
+    let store = open(Rules::default());
+    assert_eq!(store.sweep().await.unwrap_err().kind(), Kind::Unsupported);
+    assert_eq!(store.engine().sweep(changes).await.unwrap(), Swept::default(), "swept already");
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ async fn no_undecided_commit_is_passed_by() {
             async move {
                 let commit = bucket.commit(b"slow", move |draft| {
                     stamped.send(draft.tid()).unwrap();
-                    may_go_on.recv().unwrap();
+                    let _ = may_go_on.recv();
                     draft.change(&change("slow"), b"", b"")
                 });
                 done(commit.await.unwrap())
@@ -143,10 +143,12 @@ async fn no_undecided_commit_is_passed_by() {
         let ahead = bucket.changes(&nobody(), Some(fast_tid), 100).await.unwrap();
         assert_eq!((items(&ahead), ahead.next), (vec![], fast_tid));
 
-        go_on.send(()).unwrap();
-        assert_eq!(slow.await.unwrap(), slow_tid);
+        drop(go_on);
+        let took = slow.await.unwrap();
         let page = bucket.changes(&nobody(), Some(page.next), 100).await.unwrap();
-        assert_eq!(items(&page), ["slow", "fast"]);
+        // Stamped anew if the two partitions share a slot of the embedded engine's writer.
+        let expected = if took == slow_tid { ["slow", "fast"] } else { ["fast", "slow"] };
+        assert_eq!(items(&page), expected);
     })
     .await;
 }
@@ -213,6 +215,29 @@ async fn records_that_are_kept_for_a_while_go() {
         assert_eq!(items(&page), ["new"]);
         let swept = ground.store.engine().sweep(bucket.space("changes").unwrap()).await.unwrap();
         assert_eq!((swept.expired, swept.invalid), (1, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_position_is_never_beyond_the_newest_commit() {
+    on_each(async |ground| {
+        let bucket = ground.bucket().await;
+        let newest = record(&bucket, b"p", &["before"]).await;
+        ground.wall.advance(Duration::from_secs(3600));
+        let position = bucket.changes(&nobody(), None, 100).await.unwrap().next;
+        assert_eq!(position.time(), newest.time());
+        let id = bucket.id();
+        drop(bucket);
+        // The clock goes on from the newest commit, so that a wall clock set back changes nothing.
+        let Some(ground) = ground.reopen() else { return };
+        ground.wall.jump_back(Duration::from_secs(2 * 3600));
+        let bucket = ground.store.bucket(id).unwrap();
+        let unchanged = bucket.changes(&nobody(), Some(position), 100).await.unwrap();
+        assert_eq!((items(&unchanged), unchanged.next), (vec![], position));
+        record(&bucket, b"q", &["after"]).await;
+        let page = bucket.changes(&nobody(), Some(position), 100).await.unwrap();
+        assert_eq!(items(&page), ["after"]);
     })
     .await;
 }

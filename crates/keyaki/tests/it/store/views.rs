@@ -122,6 +122,16 @@ async fn bounds_hold_in_both_directions() {
                 assert_eq!(backward.concat(), texts(expected.iter().rev().copied()));
             }
         }
+        // Nothing sorts beyond a key of the highest bytes, though entries under it do.
+        let highest = [0xff; 2];
+        let last = bucket
+            .commit(b"o", |draft| draft.add_entry(&view(), &highest, b"o", Value::open(b"last")));
+        done(last.await.unwrap());
+        let beyond =
+            PageRequest { from: Bound::Excluded(highest.to_vec()), ..PageRequest::first(9) };
+        for request in [beyond.clone(), beyond.backward()] {
+            assert!(pages(&bucket, &nobody(), request).await.concat().is_empty());
+        }
         let prefix = Parts::new().bytes_prefix(b"2");
         let request = PageRequest::first(2).with_prefix(&prefix);
         assert_eq!(pages(&bucket, &nobody(), request.clone()).await.concat(), texts(20..25));
