@@ -15,6 +15,8 @@ mod seal;
 mod sealed;
 
 pub use seal::check_visibility;
+#[cfg(feature = "cql")]
+pub use sealed::SealedClaim;
 pub use sealed::{Sealed, StoredWrite};
 
 /// The longest payload of one cell.
@@ -235,6 +237,14 @@ impl Commit {
     /// Gives `name` back; refused if another owner has it, nothing to do if nobody has.
     pub fn release(&mut self, space: SpaceId, name: &[u8], owner: &[u8]) -> usize {
         self.push_claim(space, name, owner, false)
+    }
+
+    /// The spaces it names.
+    #[cfg(feature = "cql")]
+    pub(super) fn spaces(&self) -> impl Iterator<Item = SpaceId> {
+        let written = self.slots.iter().map(|slot| space_of(slot.key.of(&self.bytes)));
+        let expected = self.expectations.iter().map(|(space, _, _)| *space);
+        written.chain(expected).chain(self.claims.iter().map(|claim| claim.space))
     }
 
     fn push_claim(&mut self, space: SpaceId, name: &[u8], owner: &[u8], taken: bool) -> usize {

@@ -16,7 +16,7 @@ use super::scan::{Block, CellRef, Direction, Scan, ScanRequest, Split};
 use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
-use super::{Commit, Engine, Outcome, Rules, Swept, fold};
+use super::{Commit, Engine, Outcome, Rules, Stamps, Swept, fold};
 use crate::cell::{HybridClock, SystemWallClock, Time, key};
 use crate::error::{Error, Result};
 
@@ -25,7 +25,7 @@ const BLOCK_CELLS: usize = 64;
 
 /// An engine that forgets everything.
 pub struct MemoryEngine {
-    clock: HybridClock,
+    stamps: Arc<Stamps>,
     view_shards: u16,
     spaces: Spaces,
     state: Mutex<State>,
@@ -48,7 +48,7 @@ impl MemoryEngine {
     #[must_use]
     pub fn with_clock(rules: Rules, clock: HybridClock) -> Self {
         Self {
-            clock,
+            stamps: Stamps::new(Arc::new(clock)),
             view_shards: 1,
             spaces: Spaces::new(Vec::new(), rules),
             state: Mutex::default(),
@@ -69,7 +69,7 @@ impl MemoryEngine {
     /// A cell as a reader sees it: folded, and absent if its space doesn't keep it.
     fn seen(&self, space: Arc<Space>, state: &State, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(value) = state.cells.get(key) else { return Ok(None) };
-        let seen = Sight::new(space, self.clock.now()).see(key, value)?;
+        let seen = Sight::new(space, self.clock().now()).see(key, value)?;
         Ok(seen.map(Cow::into_owned))
     }
 
@@ -98,12 +98,16 @@ impl MemoryEngine {
 
 #[async_trait]
 impl Engine for MemoryEngine {
-    fn clock(&self) -> &HybridClock {
-        &self.clock
+    fn stamps(&self) -> &Arc<Stamps> {
+        &self.stamps
     }
 
     fn view_shards(&self) -> u16 {
         self.view_shards
+    }
+
+    async fn new_bucket(&self) -> Result<BucketId> {
+        Ok(self.spaces.new_bucket())
     }
 
     async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
@@ -161,7 +165,7 @@ impl Engine for MemoryEngine {
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.spaces.usable(request.space)?;
         let (from, to) = request.key_range();
-        let (mut sight, state) = (Sight::new(space, self.clock.now()), self.state());
+        let (mut sight, state) = (Sight::new(space, self.clock().now()), self.state());
         let mut cells = Vec::new();
         if from < to {
             for (key, value) in state.cells.range((Bound::Included(from), Bound::Excluded(to))) {
@@ -194,7 +198,7 @@ impl Engine for MemoryEngine {
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {
         let space = self.spaces.usable(space)?;
-        let (now, mut state) = (self.clock.now(), self.state());
+        let (now, mut state) = (self.clock().now(), self.state());
         let mut condemned = Vec::new();
         for (key, value) in state.cells.iter().filter(|(key, _)| space_of(key) == space.id()) {
             condemned.extend(Condemned::judge(&space, key, value, now)?);

@@ -4,6 +4,7 @@
 //! Every engine keeps its list in a [`Spaces`], which answers the lookups of commits, scans,
 //! folds and compactions; how the list is made durable is the engine's own business.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
@@ -170,13 +171,15 @@ impl Space {
 pub struct Spaces {
     rules: Rules,
     by_id: RwLock<Vec<Option<Arc<Space>>>>,
+    /// The last bucket id that was given, or that a space has.
+    last_bucket: AtomicU64,
 }
 
 impl Spaces {
     /// The list an engine opens with.
     #[must_use]
     pub fn new(records: Vec<SpaceRecord>, rules: Rules) -> Self {
-        let spaces = Self { rules, by_id: RwLock::default() };
+        let spaces = Self { rules, ..Self::default() };
         for record in records {
             spaces.set(record);
         }
@@ -241,6 +244,7 @@ impl Spaces {
     /// Lists a record, in place of the one with the same id.
     pub fn set(&self, record: SpaceRecord) {
         let index = record.id.0 as usize;
+        self.last_bucket.fetch_max(record.spec.bucket.0, Relaxed);
         let space = Arc::new(Space::new(record, &self.rules));
         let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if by_id.len() <= index {
@@ -254,6 +258,11 @@ impl Spaces {
     pub fn records(&self) -> Vec<SpaceRecord> {
         let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
         by_id.iter().flatten().map(|space| space.record.clone()).collect()
+    }
+
+    /// A bucket id that no space has; for engines that nobody shares.
+    pub fn new_bucket(&self) -> BucketId {
+        BucketId(self.last_bucket.fetch_add(1, Relaxed) + 1)
     }
 
     fn next_id(&self) -> Result<SpaceId> {

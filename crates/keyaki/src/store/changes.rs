@@ -121,10 +121,10 @@ impl Bucket {
         limit: usize,
     ) -> Result<ChangePage> {
         let inner = &self.store.inner;
-        let until = inner.inflight.settled_before(inner.engine.clock());
+        let until = inner.engine.settled().await?;
         // The last id below all that is undecided, whichever node gave it.
         let settled = Tid::new(until.saturating_sub(Duration::from_micros(1)), u64::MAX);
-        let newest = Tid::new(inner.inflight.newest(), u64::MAX);
+        let newest = Tid::new(inner.engine.stamps().newest(), u64::MAX);
         let looked_at = settled.min(newest);
         let next = since.map_or(looked_at, |since| since.max(looked_at));
         let mut page = ChangePage { changes: Vec::new(), next, more: false };

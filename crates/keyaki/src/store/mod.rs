@@ -5,7 +5,6 @@
 //! ordered views, cuts large values into chunks, and filters every read by visibility.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -19,7 +18,6 @@ mod changes;
 mod check;
 mod chunk;
 mod commit;
-mod inflight;
 mod owner;
 mod replay;
 mod scan;
@@ -32,8 +30,6 @@ pub use owner::Owner;
 pub use replay::Operation;
 pub use scan::{Cells, Stage};
 pub use view::{Entry, Page, PageRequest, View};
-
-use inflight::Inflight;
 
 /// Commits that are stamped anew this often have met a bug, not a race.
 const STAMPS_MAX: usize = 64;
@@ -49,21 +45,15 @@ struct Inner {
     settings: StoreSettings,
     /// Tells this process's tids from those of others.
     node: u64,
-    inflight: Arc<Inflight>,
-    next_bucket: AtomicU64,
 }
 
 impl Store {
-    /// A store on `engine`. `node` should be random, and must differ between processes that
-    /// share an engine; within a process, an engine has one store and its clones, for the change
-    /// feed waits only for commits that its own store has stamped. Must be called inside a tokio runtime if the settings ask for sweeps.
+    /// A store on `engine`. `node` should be random, and must differ between processes that share
+    /// an engine. Must be called inside a tokio runtime if the settings ask for sweeps.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, settings: StoreSettings, node: u64) -> Self {
         let every = settings.sweep_every;
-        let used = engine.spaces().into_iter().map(|record| record.spec.bucket.0).max();
-        let next_bucket = AtomicU64::new(used.unwrap_or(0) + 1);
-        let inner =
-            Arc::new(Inner { engine, settings, node, inflight: Arc::default(), next_bucket });
+        let inner = Arc::new(Inner { engine, settings, node });
         if let Some(every) = every {
             tokio::spawn(sweep_regularly(Arc::downgrade(&inner), every));
         }
@@ -82,7 +72,7 @@ impl Store {
     /// `Invalid` if two of its spaces have one label; those of [`Engine::create_space`].
     pub async fn create_bucket(&self, spec: BucketSpec) -> Result<Bucket> {
         spec.refuse_same_labels()?;
-        let id = BucketId(self.inner.next_bucket.fetch_add(1, Ordering::Relaxed));
+        let id = self.engine().new_bucket().await?;
         let mut spaces = BTreeMap::new();
         let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
         spaces.insert(QUARANTINE.to_owned(), quarantine);
@@ -302,7 +292,7 @@ impl Bucket {
     ) -> Result<Committed> {
         for _ in 0..STAMPS_MAX {
             let inner = &self.store.inner;
-            let stamp = inner.inflight.stamp(inner.engine.clock(), inner.node);
+            let stamp = inner.engine.stamps().stamp(inner.node);
             let tid = stamp.tid();
             let home = Home { bucket: self.id, partition: partition.to_vec() };
             let mut commit = Commit::new(home, tid);
@@ -312,7 +302,7 @@ impl Bucket {
             let (commit, operation) = paper.finish()?;
             match inner.engine.commit(commit).await? {
                 Outcome::Done => {
-                    inner.inflight.took(tid.time());
+                    inner.engine.stamps().took(tid.time());
                     return Ok(Committed::Done(tid));
                 }
                 Outcome::Refused(refusals) => return operation.judge(refusals),

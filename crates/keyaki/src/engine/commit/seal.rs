@@ -78,7 +78,12 @@ impl Commit {
             let slot = self.slots.last_mut().expect("a slot was just pushed");
             slot.watched = true;
             checker.slot(slot, &self.bytes)?;
-            sealed.push(SealedClaim { key, owner: claim.owner });
+            sealed.push(SealedClaim {
+                key,
+                owner: claim.owner,
+                #[cfg(feature = "cql")]
+                taken: claim.taken,
+            });
         }
         Ok(sealed)
     }

@@ -3,6 +3,8 @@
 use super::{Companions, Condition, Expect, Home, Refusal, Slot, SlotKind, space_of};
 use crate::cell::{Tid, ValueRef};
 use crate::engine::space::SpaceId;
+#[cfg(feature = "cql")]
+use crate::engine::space::SpaceKind;
 use crate::error::Result;
 
 /// A commit that keeps the contract: sorted, at most one write per cell.
@@ -17,10 +19,16 @@ pub struct Sealed {
     pub(super) companions: Companions,
 }
 
+/// A name that a commit takes or gives back.
 #[derive(Debug)]
-pub(super) struct SealedClaim {
-    pub(super) key: Vec<u8>,
-    pub(super) owner: Vec<u8>,
+pub struct SealedClaim {
+    /// The stored key of the cell that says who has it.
+    pub key: Vec<u8>,
+    /// Who takes it, or gives it back.
+    pub owner: Vec<u8>,
+    /// Whether it is taken.
+    #[cfg(feature = "cql")]
+    pub taken: bool,
 }
 
 /// A cell's change as it is stored: whole key, value with header.
@@ -83,6 +91,31 @@ impl Sealed {
     /// The writes that conditions of later commits may look at: home cells and claims.
     pub fn watched_writes(&self) -> impl Iterator<Item = (&[u8], StoredWrite<'_>)> {
         self.slots.iter().filter(|slot| slot.watched).map(|slot| self.stored(slot))
+    }
+
+    /// The writes to its home, by rising key.
+    #[cfg(feature = "cql")]
+    pub fn home_writes(&self) -> impl Iterator<Item = (&[u8], StoredWrite<'_>)> {
+        self.slots.iter().filter(|slot| slot.role == SpaceKind::Home).map(|slot| self.stored(slot))
+    }
+
+    /// The writes that follow from those, claims too, by rising key.
+    #[cfg(feature = "cql")]
+    pub fn dependents(&self) -> impl Iterator<Item = (&[u8], StoredWrite<'_>)> {
+        let derived = |slot: &&Slot| slot.role == SpaceKind::Derived;
+        self.slots.iter().filter(derived).map(|slot| self.stored(slot))
+    }
+
+    /// What it demands of home cells, by their stored keys.
+    #[cfg(feature = "cql")]
+    pub fn expectations(&self) -> &[(Vec<u8>, Expect)] {
+        &self.expectations
+    }
+
+    /// The names it takes or gives back.
+    #[cfg(feature = "cql")]
+    pub fn claims(&self) -> &[SealedClaim] {
+        &self.claims
     }
 
     fn stored(&self, slot: &Slot) -> (&[u8], StoredWrite<'_>) {

@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::commit::{Commit, Outcome, Route};
 use super::rules::Rules;
 use super::scan::{Scan, ScanRequest, Split};
-use super::space::{SpaceId, SpaceRecord, SpaceSpec, Spaces};
-use super::{Engine, Swept};
+use super::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec, Spaces};
+use super::{Engine, Stamps, Swept};
 use crate::cell::{HybridClock, SystemWallClock, Time, WallClock, key};
 use crate::error::{Error, Result};
 use crate::settings::{Durability, EmbeddedSettings};
@@ -54,6 +54,7 @@ use writer::{Request, Shared};
 /// An engine in a directory.
 pub struct EmbeddedEngine {
     shared: Arc<Shared>,
+    stamps: Arc<Stamps>,
     options: Arc<Options>,
     queue: Option<mpsc::Sender<Request>>,
     room: Room,
@@ -120,6 +121,7 @@ impl EmbeddedEngine {
             Durability::Interval(every) => Some(Flusher::start(shared.clone(), every)?),
         };
         Ok(Self {
+            stamps: Stamps::new(shared.clock.clone()),
             shared,
             options: Arc::new(options),
             queue: Some(queue),
@@ -188,8 +190,12 @@ impl Drop for EmbeddedEngine {
 
 #[async_trait]
 impl Engine for EmbeddedEngine {
-    fn clock(&self) -> &HybridClock {
-        &self.shared.clock
+    fn stamps(&self) -> &Arc<Stamps> {
+        &self.stamps
+    }
+
+    async fn new_bucket(&self) -> Result<BucketId> {
+        Ok(self.shared.spaces.new_bucket())
     }
 
     async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {

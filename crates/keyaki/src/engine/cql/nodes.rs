@@ -1,0 +1,276 @@
+//! Who writes, and how far each is settled: the list that makes a common order of commits possible.
+//!
+//! Every process that commits with dependents is listed with a *settled* time: all its commits below are decided,
+//! their dependents written, their intents gone. The least of all settled times is how far the change feed may
+//! be read. Three rules keep that true:
+//! - A process that joins is listed first, reads the list then, and puts its clock ahead of all settled times:
+//!   whatever it commits is later than anything a reader has passed.
+//! - It may commit only while its lease lasts, counted from before its row was last written; it looks after its
+//!   intent is written and before the home is. Others wait three leases before they finish its commits and take
+//!   it off the list, so they find every intent that may still take. If it was only asleep, it joins again.
+//! - It lists the ten seconds that an intent lies in before it writes it, so others know where to look.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Inner;
+use super::cluster::Link;
+use super::fault;
+use super::own::{self, NOTHING, OWN};
+use super::wire::Reader;
+use crate::cell::{Tid, Time};
+use crate::error::{Error, Result};
+
+/// Leases that others wait before they take a process off the list.
+const LEASES_WAITED: u32 = 3;
+
+/// A process as it is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// Which; its commits' ids end in it.
+    pub node: u64,
+    /// All its commits below are done.
+    pub settled: Time,
+    /// When its row was written, by its own clock: the row's timestamp.
+    pub written: Time,
+}
+
+/// The nodes of this process, and what is known of the others.
+#[derive(Default)]
+pub struct Nodes {
+    ours: Mutex<HashMap<u64, Lease>>,
+    /// Of each other node: the row last seen, and since when.
+    others: Mutex<HashMap<u64, (Listed, Instant)>>,
+    /// In which ten seconds nodes of this process have intents.
+    spans: Mutex<BTreeSet<(u64, u64)>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    begun: Instant,
+    row: Listed,
+}
+
+/// Whether a commit may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// It may.
+    Granted,
+    /// Its time is below what is settled: it must be stamped anew.
+    TooEarly,
+}
+
+impl Nodes {
+    fn ours(&self) -> MutexGuard<'_, HashMap<u64, Lease>> {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn others(&self) -> MutexGuard<'_, HashMap<u64, (Listed, Instant)>> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spans(&self) -> MutexGuard<'_, BTreeSet<(u64, u64)>> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of two rows written at once, the later one counts.
+    fn renew(&self, lease: Lease) {
+        let mut ours = self.ours();
+        let kept = ours.entry(lease.row.node).or_insert(lease);
+        if kept.row.written < lease.row.written {
+            *kept = lease;
+        }
+    }
+
+    /// Whether the lease of a commit's node lasts.
+    pub fn may_commit(&self, tid: Tid, lease: Duration) -> bool {
+        self.ours().get(&tid.node()).is_some_and(|ours| ours.begun.elapsed() < lease)
+    }
+
+    /// Whether all commits of a node below a time are done. A node that is not listed is done.
+    pub fn is_settled(listed: &[Listed], tid: Tid) -> bool {
+        let node = listed.iter().find(|listed| listed.node == tid.node());
+        node.is_none_or(|node| tid.time() < node.settled)
+    }
+}
+
+impl Inner {
+    /// Sees to it that a commit's node is listed and its lease lasts.
+    pub(super) async fn join(&self, link: &Link, tid: Tid) -> Result<Leave> {
+        let lease = self.settings.lease;
+        if !self.nodes.may_commit(tid, lease) {
+            self.show_up(link, tid.node()).await?;
+        }
+        let lease = self.nodes.ours().get(&tid.node()).copied();
+        Ok(match lease {
+            Some(lease) if tid.time() >= lease.row.settled => Leave::Granted,
+            _ => Leave::TooEarly,
+        })
+    }
+
+    /// Writes a node's row. If its lease was over, it joins as if for the first time.
+    pub(super) async fn show_up(&self, link: &Link, node: u64) -> Result<()> {
+        let begun = Instant::now();
+        let last = self.nodes.ours().get(&node).copied();
+        let joining = last.is_none_or(|last| last.begun.elapsed() >= self.settings.lease);
+        let settled = self.stamps.settled_before();
+        let now = self.stamps.clock().next();
+        let mut row = Listed {
+            node,
+            settled: last.map_or(settled, |last| settled.max(last.row.settled)),
+            // Beyond a deletion of the last row, which is one later than it.
+            written: last.map_or(now, |last| now.max(later(last.row.written, 2))),
+        };
+        self.write_row(link, &row).await?;
+        if joining {
+            let listed = self.listed(link).await?;
+            for other in listed.iter().filter(|other| other.node != node) {
+                self.stamps.clock().observe(other.settled);
+                row.settled = row.settled.max(other.settled);
+            }
+        }
+        self.nodes.renew(Lease { begun, row });
+        self.clear_spans(link, &row).await
+    }
+
+    async fn write_row(&self, link: &Link, row: &Listed) -> Result<()> {
+        let (partition, value) = (own::nodes(), row.encode());
+        let at = row.written.micros() as i64;
+        let values = (OWN, &partition[..], &row.node.to_be_bytes()[..], &value[..], at);
+        link.blind(&link.statements.put_derived, values).await
+    }
+
+    /// Lists the ten seconds that an intent is in, once each.
+    pub(super) async fn list_span(&self, link: &Link, tid: Tid) -> Result<()> {
+        let span = (tid.node(), own::span(tid.time()));
+        if self.nodes.spans().contains(&span) {
+            return Ok(());
+        }
+        let partition = own::spans(span.0);
+        let at = own::span_end(span.1);
+        let row = (OWN, &partition[..], &span.1.to_be_bytes()[..], NOTHING, at);
+        link.blind(&link.statements.put_derived, row).await?;
+        self.nodes.spans().insert(span);
+        Ok(())
+    }
+
+    /// In which ten seconds a node may have intents that are not settled.
+    pub(super) async fn listed_spans(&self, link: &Link, node: &Listed) -> Result<Vec<u64>> {
+        let partition = own::spans(node.node);
+        let from = own::span(node.settled).to_be_bytes();
+        let all = link.statements.derived_range.pick(false, false);
+        let rows = link.read(all, (OWN, &partition[..], &from[..], i32::MAX)).await?;
+        let rows = rows.rows::<(&[u8], Option<&[u8]>)>().map_err(fault::misread)?;
+        let mut spans = Vec::new();
+        for row in rows {
+            let (span, _) = row.map_err(fault::misread)?;
+            let damaged = |_| Error::corrupt("list of intents is damaged").with_bytes("row", span);
+            spans.push(u64::from_be_bytes(span.try_into().map_err(damaged)?));
+        }
+        Ok(spans)
+    }
+
+    /// Deletes a whole partition of intents that are all gone, so that no one reads their remains.
+    pub(super) async fn clear_span(&self, link: &Link, node: u64, span: u64) -> Result<()> {
+        let (at, intents, spans) =
+            (own::span_end(span), own::intents(node, span), own::spans(node));
+        link.blind(&link.statements.clear_derived, (at, OWN, &intents[..])).await?;
+        let row = (at, OWN, &spans[..], &span.to_be_bytes()[..]);
+        link.blind(&link.statements.delete_derived, row).await
+    }
+
+    async fn clear_spans(&self, link: &Link, row: &Listed) -> Result<()> {
+        let (node, settled) = (row.node, own::span(row.settled));
+        let passed: Vec<_> =
+            self.nodes.spans().range((node, 0)..(node, settled)).copied().collect();
+        for (node, span) in passed {
+            self.clear_span(link, node, span).await?;
+            self.nodes.spans().remove(&(node, span));
+        }
+        Ok(())
+    }
+
+    /// Every node on the list.
+    pub(super) async fn listed(&self, link: &Link) -> Result<Vec<Listed>> {
+        let partition = own::nodes();
+        let all = link.statements.derived_range.pick(false, false);
+        let rows = link.read(all, (OWN, &partition[..], NOTHING, i32::MAX)).await?;
+        let rows = rows.rows::<(&[u8], Option<&[u8]>)>().map_err(fault::misread)?;
+        let mut listed = Vec::new();
+        for row in rows {
+            let (node, value) = row.map_err(fault::misread)?;
+            listed.push(Listed::decode(node, value.unwrap_or_default())?);
+        }
+        Ok(listed)
+    }
+
+    /// Takes a node off the list whose commits are all finished.
+    pub(super) async fn strike(&self, link: &Link, node: &Listed) -> Result<()> {
+        let partition = own::nodes();
+        let at = later(node.written, 1).micros() as i64;
+        let row = (at, OWN, &partition[..], &node.node.to_be_bytes()[..]);
+        link.blind(&link.statements.delete_derived, row).await
+    }
+
+    /// Shows up for all nodes of this process, and follows the clocks of the others, so that no settled time
+    /// stays far behind. Answers the nodes that have not shown up for so long that others must finish for them.
+    pub(super) async fn keep_up(&self, link: &Link) -> Result<Vec<Listed>> {
+        let ours = self.show_up_all(link).await?;
+        let listed = self.listed(link).await?;
+        let mut gone = Vec::new();
+        let mut others = self.nodes.others();
+        others.retain(|node, _| listed.iter().any(|listed| listed.node == *node));
+        for row in listed.into_iter().filter(|row| !ours.contains(&row.node)) {
+            self.stamps.clock().observe(row.settled);
+            let (seen, since) = others.entry(row.node).or_insert((row, Instant::now()));
+            if *seen != row {
+                (*seen, *since) = (row, Instant::now());
+            } else if since.elapsed() >= self.settings.lease * LEASES_WAITED {
+                gone.push(row);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Shows up for all nodes of this process, and answers which those are.
+    async fn show_up_all(&self, link: &Link) -> Result<Vec<u64>> {
+        let ours: Vec<u64> = self.nodes.ours().keys().copied().collect();
+        for node in &ours {
+            self.show_up(link, *node).await?;
+        }
+        Ok(ours)
+    }
+
+    /// The least settled time of all nodes. This process is listed, too: whoever joins must be later than what its
+    /// readers have passed.
+    pub(super) async fn settled_by_all(&self, link: &Link) -> Result<Time> {
+        self.show_up(link, self.node).await?;
+        self.show_up_all(link).await?;
+        let listed = self.listed(link).await?;
+        let least = listed.iter().map(|node| node.settled).min();
+        least.ok_or_else(|| Error::internal("a node that was just listed is not"))
+    }
+}
+
+fn later(time: Time, micros: u64) -> Time {
+    time.saturating_add(Duration::from_micros(micros))
+}
+
+impl Listed {
+    /// As it is stored.
+    pub fn encode(&self) -> Vec<u8> {
+        [self.settled, self.written].map(Time::to_bytes).concat()
+    }
+
+    fn decode(node: &[u8], value: &[u8]) -> Result<Self> {
+        let parse = || {
+            let mut reader = Reader::new(value);
+            let mut time = || reader.u64().map(Time::from_micros);
+            let (settled, written) = (time()?, time()?);
+            let node = u64::from_be_bytes(node.try_into().ok()?);
+            Some(Self { node, settled, written })
+        };
+        parse().ok_or_else(|| Error::corrupt("row of a node is damaged").with_bytes("row", value))
+    }
+}

@@ -1,0 +1,73 @@
+//! The sweeper of intents: finishes what others have begun and left. Any process may run it, beside others and beside
+//! the writer itself: the mark decides, and everything that follows is at the commit's own time.
+
+use super::Inner;
+use super::cluster::Link;
+use super::fault;
+use super::intent::Intent;
+use super::nodes::Listed;
+use super::own::{self, OWN};
+use crate::cell::Tid;
+use crate::error::{Error, Result};
+
+/// Intents read at once: they may be large.
+const INTENTS_READ: i32 = 32;
+
+impl Inner {
+    /// Settles every intent that is there now, whoever wrote it. Answers how many.
+    pub(super) async fn settle_all(&self, link: &Link) -> Result<usize> {
+        let mut settled = 0;
+        for node in self.listed(link).await? {
+            settled += self.settle_node(link, &node).await?;
+        }
+        Ok(settled)
+    }
+
+    /// Settles the intents of a node.
+    pub(super) async fn settle_node(&self, link: &Link, node: &Listed) -> Result<usize> {
+        self.refresh_spaces(link).await?;
+        let mut settled = 0;
+        for span in self.listed_spans(link, node).await? {
+            let mut from = Tid::new(node.settled, 0).as_bytes().to_vec();
+            loop {
+                let intents = self.intents_from(link, node.node, span, &from).await?;
+                let Some(last) = intents.last() else { break };
+                from = [&last.tid.as_bytes()[..], &[0]].concat();
+                for intent in &intents {
+                    self.settle_intent(link, intent).await?;
+                    settled += 1;
+                }
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Finds out whether a commit took, and ends its intent.
+    pub(super) async fn settle_intent(&self, link: &Link, intent: &Intent) -> Result<()> {
+        let took = !self.bar(link, &intent.home, intent.tid).await?;
+        tracing::info!(commit = %intent.tid, took, "settling what was left undecided");
+        self.conclude_intent(link, intent, took).await
+    }
+
+    async fn intents_from(
+        &self,
+        link: &Link,
+        node: u64,
+        span: u64,
+        from: &[u8],
+    ) -> Result<Vec<Intent>> {
+        let partition = own::intents(node, span);
+        let range = link.statements.derived_range.pick(false, false);
+        let rows = link.read(range, (OWN, &partition[..], from, INTENTS_READ)).await?;
+        let mut intents = Vec::new();
+        for row in rows.rows::<(&[u8], Option<&[u8]>)>().map_err(fault::misread)? {
+            let (sort, value) = row.map_err(fault::misread)?;
+            let tid = sort.try_into().ok().and_then(|bytes| Tid::from_bytes(bytes).ok());
+            let tid = tid.ok_or_else(|| {
+                Error::corrupt("intent has no commit id").with_bytes("sort", sort)
+            })?;
+            intents.push(Intent::decode(tid, value.unwrap_or_default())?);
+        }
+        Ok(intents)
+    }
+}

@@ -1,0 +1,152 @@
+//! The list of spaces, shared by all processes: a row each, made and changed by lightweight transactions.
+//!
+//! Every process keeps a copy and looks again every second, and whenever it meets an id that it doesn't know.
+
+use uuid::Uuid;
+
+use super::cluster::Link;
+use super::fault::{self, Fate};
+use super::own::{BUCKETS, NOTHING, OWN, OWN_BUCKET, SPACES};
+use super::{Inner, random};
+use crate::engine::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec};
+use crate::error::{Error, Result};
+
+/// The version of a record whose cells are gone.
+const CLEARED: i64 = 1;
+
+impl Inner {
+    /// Takes over what the list says. Answers the dropped spaces whose cells may still be there.
+    pub(super) async fn refresh_spaces(&self, link: &Link) -> Result<Vec<SpaceRecord>> {
+        let rows = link.read(&link.statements.listed, (OWN_BUCKET, SPACES, OWN)).await?;
+        let mut uncleared = Vec::new();
+        type Row<'r> = (&'r [u8], Option<&'r [u8]>, Option<i64>);
+        for row in rows.rows::<Row<'_>>().map_err(fault::misread)? {
+            let (_, value, version) = row.map_err(fault::misread)?;
+            let record: SpaceRecord = serde_json::from_slice(value.unwrap_or_default())
+                .map_err(|e| Error::corrupt("list of spaces is damaged").because(e))?;
+            if record.retired && version != Some(CLEARED) {
+                uncleared.push(record.clone());
+            }
+            let known = self.spaces.get(record.id);
+            if known.is_none_or(|known| known.record != record) {
+                self.spaces.set(record);
+            }
+        }
+        Ok(uncleared)
+    }
+
+    /// Lists a new space under the next id that is free.
+    pub(super) async fn list_space(&self, link: &Link, spec: &SpaceSpec) -> Result<SpaceId> {
+        // Tells our row from an equal one of another process.
+        let ours = Uuid::from_u64_pair(random(), random());
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            self.refresh_spaces(link).await?;
+            let record = self.spaces.admit(spec.clone())?;
+            let value = encode(&record)?;
+            let sort = record.id.0.to_be_bytes();
+            let row = (OWN_BUCKET, SPACES, OWN, &sort[..], &value[..], &ours.as_bytes()[..]);
+            let listed = match link.conditional(&link.statements.list_space, row).await {
+                Ok(listed) => listed,
+                Err(Fate::NotDone(error)) => return Err(error),
+                Err(Fate::Unknown(_)) => self.is_listed_as(link, record.id, ours).await?,
+            };
+            if listed {
+                let id = record.id;
+                self.spaces.set(record);
+                return Ok(id);
+            }
+        }
+        Err(Error::unavailable("too many make spaces at once"))
+    }
+
+    /// Whether a transaction without an answer has listed our row. The same row is inserted once more: then either
+    /// it is there, or it was.
+    async fn is_listed_as(&self, link: &Link, id: SpaceId, ours: Uuid) -> Result<bool> {
+        let sort = id.0.to_be_bytes();
+        let place = (OWN_BUCKET, SPACES, OWN, &sort[..]);
+        let nothing: Option<&[u8]> = None;
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            // Demands the impossible: it changes nothing, and it can't be overtaken by what came before.
+            let values = (nothing, place.0, place.1, place.2, place.3, &[0xff_u8][..]);
+            if link.conditional(&link.statements.leave_name, values).await.is_ok() {
+                let rows = link.read(&link.statements.name, place).await?;
+                let row = rows.maybe_first_row::<(Option<&[u8]>, Option<i64>, Option<&[u8]>)>();
+                let found = row.map_err(fault::misread)?.and_then(|(_, _, nonce)| nonce);
+                return Ok(found == Some(ours.as_bytes()));
+            }
+        }
+        Err(Error::unavailable("the cluster doesn't answer"))
+    }
+
+    /// Marks a space as dropped, for all processes.
+    pub(super) async fn retire_space(&self, link: &Link, id: SpaceId) -> Result<SpaceRecord> {
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            self.refresh_spaces(link).await?;
+            let space = self.spaces.get(id);
+            let space =
+                space.ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
+            if space.record.retired {
+                return Ok(space.record.clone());
+            }
+            let mut record = space.record.clone();
+            record.retired = true;
+            if self.relist(link, &space.record, &record, None).await? {
+                self.spaces.set(record.clone());
+                return Ok(record);
+            }
+        }
+        Err(Error::unavailable("the space can't be dropped now").with("space", id.0))
+    }
+
+    /// Notes that the cells of a dropped space are gone.
+    pub(super) async fn note_cleared(&self, link: &Link, record: &SpaceRecord) -> Result<()> {
+        self.relist(link, record, record, Some(CLEARED)).await.map(drop)
+    }
+
+    async fn relist(
+        &self,
+        link: &Link,
+        before: &SpaceRecord,
+        after: &SpaceRecord,
+        version: Option<i64>,
+    ) -> Result<bool> {
+        let (old, new, sort) = (encode(before)?, encode(after)?, before.id.0.to_be_bytes());
+        let values = (&new[..], version, OWN_BUCKET, SPACES, OWN, &sort[..], &old[..]);
+        match link.conditional(&link.statements.relist_space, values).await {
+            Ok(done) => Ok(done),
+            Err(Fate::NotDone(error)) => Err(error),
+            // The next look at the list tells.
+            Err(Fate::Unknown(_)) => Ok(false),
+        }
+    }
+
+    /// A bucket id that nobody was given: a number that is skipped if its transaction has no answer.
+    pub(super) async fn next_bucket(&self, link: &Link) -> Result<BucketId> {
+        let place = (OWN_BUCKET, BUCKETS, OWN, NOTHING);
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            self.refresh_spaces(link).await?;
+            let rows = link.read(&link.statements.name, place).await?;
+            let row = rows.maybe_first_row::<(Option<&[u8]>, Option<i64>, Option<&[u8]>)>();
+            let counted = row.map_err(fault::misread)?.and_then(|(_, counted, _)| counted);
+            let listed = self.spaces.new_bucket().0;
+            let next = listed.max(counted.map_or(0, |last| last as u64 + 1));
+            let nothing: Option<&[u8]> = None;
+            let (bucket, partition, space, sort) = place;
+            let values = (next as i64, nothing, bucket, partition, space, sort, counted);
+            match link.conditional(&link.statements.advance_head, values).await {
+                Ok(true) => return Ok(BucketId(next)),
+                Ok(false) | Err(Fate::Unknown(_)) => {}
+                Err(Fate::NotDone(error)) => return Err(error),
+            }
+        }
+        Err(Error::unavailable("too many make buckets at once"))
+    }
+}
+
+fn encode(record: &SpaceRecord) -> Result<Vec<u8>> {
+    serde_json::to_vec(record).map_err(|e| Error::internal("space can't be listed").because(e))
+}

@@ -1,0 +1,206 @@
+//! Making permanent what the spaces' rules decided, without racing anybody.
+//!
+//! | cells | how they go |
+//! |---|---|
+//! | home | by a commit of their partition, which finds them unchanged; copies for the quarantine are its dependents |
+//! | derived | the copy first, then deleted at their own time: what was put since is later, and stays |
+//! | merged | the copy first, then their base is moved on to nothing: what was merged since begins anew |
+
+use std::sync::Arc;
+
+use super::Inner;
+use super::cluster::Link;
+use super::commit::Errand;
+use super::home::{Decision, Found, Proposal};
+use super::intent::{Intent, Recorded};
+use super::merged;
+use super::nodes::Leave;
+use super::rows::{Place, Range};
+use super::walk::Walk;
+use crate::cell::{ValueRef, key};
+use crate::engine::commit::{Condition, Home, Refusal, StoredWrite};
+use crate::engine::space::{Space, SpaceKind};
+use crate::engine::sweep::Condemned;
+use crate::engine::{Stamp, Swept};
+use crate::error::{Error, Result};
+
+/// Cells that go in one commit.
+const CELLS_AT_ONCE: usize = 500;
+const BYTES_AT_ONCE: usize = 4 << 20;
+
+impl Inner {
+    /// Removes what a space's rules don't keep.
+    pub(super) async fn sweep(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        space: &Arc<Space>,
+    ) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let mut walk = Walk::all(space);
+        while let Some(scan) = walk.current(link).await? {
+            let Some(cells) = scan.next_stored(link, CELLS_AT_ONCE).await? else {
+                walk.step();
+                continue;
+            };
+            let now = self.stamps.clock().now();
+            let mut condemned = Vec::new();
+            for (stored, value) in &cells {
+                condemned.extend(Condemned::judge(space, stored, value, now)?);
+            }
+            condemned.retain(|cell| cell.may_go(&self.spaces));
+            self.remove(link, space, condemned, &mut swept).await?;
+        }
+        Ok(swept)
+    }
+
+    async fn remove(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        space: &Arc<Space>,
+        condemned: Vec<Condemned>,
+        swept: &mut Swept,
+    ) -> Result<()> {
+        if space.record.spec.kind == SpaceKind::Home {
+            let mut rest = &condemned[..];
+            while !rest.is_empty() {
+                let mut bytes = 0;
+                let fits = rest.iter().take_while(|cell| {
+                    bytes += cell.key.len() + cell.value.len();
+                    bytes <= BYTES_AT_ONCE
+                });
+                let (now, later) = rest.split_at(fits.count().max(1));
+                self.remove_home(link, space, now, swept).await?;
+                rest = later;
+            }
+            return Ok(());
+        }
+        for cell in &condemned {
+            self.copy(link, cell).await?;
+            let gone = match space.merges() {
+                true => self.remove_merged(link, space, cell).await?,
+                false => self.remove_derived(link, space, cell).await?,
+            };
+            if gone {
+                cell.count(swept);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the copies of an invalid cell: always the same rows for the same value.
+    async fn copy(&self, link: &Link, cell: &Condemned) -> Result<()> {
+        let Some(quarantined) = &cell.quarantined else { return Ok(()) };
+        for (stored, value) in &quarantined.cells {
+            let (space, partition, sort) = split(stored)?;
+            let at = ValueRef::decode(value)?.time.micros() as i64;
+            let row = (space as i32, &partition[..], sort, &value[..], at);
+            link.blind(&link.statements.put_derived, row).await?;
+            self.list_cells(link, space, &partition).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_derived(&self, link: &Link, space: &Space, cell: &Condemned) -> Result<bool> {
+        let (_, partition, sort) = split(&cell.key)?;
+        let at = ValueRef::decode(&cell.value)?.time.micros() as i64;
+        let row = (at, space.id().0 as i32, &partition[..], sort);
+        link.blind(&link.statements.delete_derived, row).await?;
+        Ok(true)
+    }
+
+    async fn remove_merged(
+        &self,
+        link: &Link,
+        space: &Arc<Space>,
+        cell: &Condemned,
+    ) -> Result<bool> {
+        let (_, partition, sort) = split(&cell.key)?;
+        let place = Place::of(space, &partition);
+        let operands = place.operands(link, &Range::one(sort), false, i32::MAX).await?;
+        let base = place.base(link, sort).await?;
+        if merged::folded(space, &base, &operands).as_ref() != Some(&cell.value) {
+            return Ok(false);
+        }
+        self.replace_base(link, space, &partition, sort, &base, None, &operands).await
+    }
+
+    /// Removes cells of one partition that are still as they were judged.
+    async fn remove_home(
+        self: &Arc<Self>,
+        link: &Link,
+        space: &Space,
+        condemned: &[Condemned],
+        swept: &mut Swept,
+    ) -> Result<()> {
+        let Some(first) = condemned.first() else { return Ok(()) };
+        let (_, partition, _) = split(&first.key)?;
+        let home = Home { bucket: space.record.spec.bucket, partition };
+        let _turn = self.turns.take(&home).await?;
+        let stamp = self.joined_stamp(link).await?;
+        let mut proposal = Proposal {
+            tid: stamp.tid(),
+            home: &home,
+            pending: false,
+            writes: Vec::new(),
+            expectations: &[],
+            looks_at: condemned.iter().map(|cell| &cell.key[..]).collect(),
+        };
+        let found = self.look(link, &proposal).await?;
+        let going: Vec<_> = condemned.iter().filter(|cell| is_same(cell, &found)).collect();
+        let mut copies = Vec::new();
+        for invalid in going.iter().filter_map(|cell| cell.quarantined.as_ref()) {
+            let copy = |(key, value): &'_ (Vec<u8>, Vec<u8>)| (key.clone(), value.clone());
+            copies.extend(invalid.cells.iter().map(copy));
+        }
+        copies.sort_unstable();
+        proposal.pending = !copies.is_empty();
+        proposal.writes = going.iter().map(|cell| (&cell.key[..], StoredWrite::Delete)).collect();
+        if going.is_empty() {
+            return Ok(());
+        }
+        let judge = |found: &Found, _: &[Option<Vec<u8>>]| {
+            let changed = going.iter().any(|cell| !is_same(cell, found));
+            let refusal = Refusal { condition: Condition::Expectation(0), found: None };
+            Ok(Vec::from_iter(changed.then_some(refusal)))
+        };
+        let dependents = copies.iter().map(|(key, value)| (&key[..], StoredWrite::Put(value)));
+        let intent = Intent {
+            tid: proposal.tid,
+            home: home.clone(),
+            claims: Vec::new(),
+            records: Recorded::Here(Vec::new()),
+        };
+        let mut errand =
+            Errand { proposal, intent, dependents: dependents.collect(), judge: &judge };
+        let decided = if errand.proposal.pending {
+            let (decided, end) = self.carry_out(link, &mut errand).await;
+            self.close(link, &errand.intent, end).await;
+            decided?
+        } else {
+            self.decide(link, &errand.proposal, &|found| judge(found, &[])).await?
+        };
+        if matches!(decided, Decision::Took) {
+            going.iter().for_each(|cell| cell.count(swept));
+        }
+        Ok(())
+    }
+
+    /// A stamp for a commit of the engine's own.
+    async fn joined_stamp(&self, link: &Link) -> Result<Stamp> {
+        let mut stamp = self.stamps.stamp(self.node);
+        while self.join(link, stamp.tid()).await? == Leave::TooEarly {
+            stamp = self.stamps.stamp(self.node);
+        }
+        Ok(stamp)
+    }
+}
+
+fn is_same(cell: &Condemned, found: &Found) -> bool {
+    found.cell(&cell.key) == Some(&cell.value[..])
+}
+
+fn split(stored: &[u8]) -> Result<(u32, Vec<u8>, &[u8])> {
+    let bad = |bad| Error::internal("a stored key is damaged").because(bad);
+    let cell = key::split_cell_key(stored).map_err(bad)?;
+    Ok((cell.space, cell.partition().map_err(bad)?.into_owned(), cell.sort))
+}
