@@ -4,6 +4,8 @@
 
 mod check; // damage below the engine that a check must find
 mod conformance; // the table of what every engine must do
+#[cfg(feature = "cql")]
+mod cql; // the engine on a real Cassandra
 mod crash; // processes killed, power cut, disks full, bits flipped
 mod embedded; // what only an engine with a directory does
 mod golden; // every byte we persist, as docs/format.md tells it
