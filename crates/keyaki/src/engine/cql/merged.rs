@@ -15,7 +15,12 @@ pub struct MergedPage {
     pub cells: Vec<(Vec<u8>, Vec<u8>)>,
     /// The part of the range that was read.
     pub covered: Range,
+    /// Sort keys of cells with so many operands that they should be folded.
+    pub crowded: Vec<Vec<u8>>,
 }
+
+/// Operands from which on a cell is crowded.
+pub const CROWD: usize = 64;
 
 /// Reads cells of a range, at least one if there is one.
 pub async fn page(
@@ -38,20 +43,23 @@ pub async fn page(
         }
         operands.retain(|operand| covered.holds(&operand.sort));
     }
-    Ok(MergedPage { cells: combine(space, bases, operands, backward), covered })
+    let groups = operands.chunk_by(|a, b| a.sort == b.sort);
+    let crowded = groups.filter(|group| group.len() >= CROWD).map(|group| group[0].sort.clone());
+    let crowded = crowded.collect();
+    Ok(MergedPage { cells: combine(space, bases, operands, backward), covered, crowded })
 }
 
-/// One merged cell.
+/// One merged cell, and whether it is crowded.
 pub async fn cell(
     link: &Link,
     space: &Space,
     partition: &[u8],
     sort: &[u8],
-) -> Result<Option<Vec<u8>>> {
+) -> Result<(Option<Vec<u8>>, bool)> {
     let place = Place::of(space, partition);
     let operands = place.operands(link, &Range::one(sort), false, i32::MAX).await?;
     let base = place.base(link, sort).await?;
-    Ok(folded(space, &base, &operands))
+    Ok((folded(space, &base, &operands), operands.len() >= CROWD))
 }
 
 /// Operands of cells that are not cut by the end of the page; a cell that is goes to the next one, whole.

@@ -81,12 +81,14 @@ struct Inner {
     cluster: Cluster,
     stamps: Arc<Stamps>,
     spaces: Spaces,
+    listing: spaces::Listing,
     /// This process among those that share the cluster.
     node: u64,
     nodes: nodes::Nodes,
     heads: memo::Heads,
     known: memo::Known,
     turns: turns::Turns,
+    crowded: rollup::Crowded,
     waiting: rollup::Waiting,
     room: Arc<Semaphore>,
 }
@@ -115,11 +117,13 @@ impl CqlEngine {
             settings,
             stamps: Stamps::new(Arc::new(HybridClock::new(wall))),
             spaces: Spaces::new(Vec::new(), rules),
+            listing: spaces::Listing::default(),
             node: random() >> 2,
             nodes: nodes::Nodes::default(),
             heads: memo::Heads::default(),
             known: memo::Known::default(),
             turns: turns::Turns::default(),
+            crowded: rollup::Crowded::default(),
             waiting: rollup::Waiting::default(),
             room: Arc::new(Semaphore::new(COMMITS_MAX)),
         });
@@ -183,9 +187,11 @@ impl Inner {
             self.settle_node(link, &gone).await?;
             self.strike(link, &gone).await?;
         }
-        for dropped in self.refresh_spaces(link).await? {
+        self.refresh_spaces(link).await?;
+        for dropped in self.listing.uncleared() {
             self.clear(link, &dropped).await?;
         }
+        self.roll_up_crowded(link).await?;
         self.unlist_due(link).await
     }
 
@@ -197,7 +203,13 @@ impl Inner {
         sort: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         match space.merges() {
-            true => merged::cell(link, space, partition, sort).await,
+            true => {
+                let (value, crowded) = merged::cell(link, space, partition, sort).await?;
+                if crowded {
+                    self.crowded.note(space.id(), partition, sort.to_vec());
+                }
+                Ok(value)
+            }
             false => Place::of(space, partition).value(link, sort).await,
         }
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `home` | any home | empty | its head: time of the latest commit, and the commit whose dependents may be missing |
 //! | `home` | any home | commit id | that commit's mark: `done` or `aborted` |
-//! | `home` | bucket 0, `spaces` | space id | the list of spaces |
+//! | `home` | bucket 0, `spaces` | space id | the list of spaces; its head, empty, counts the changes |
 //! | `home` | bucket 0, `buckets` | empty | the last bucket id given |
 //! | `home` | bucket 0, `format` | empty | the version of this layout |
 //! | `derived` | `spans`, node | ten seconds | in which ten seconds it may have intents |

@@ -9,7 +9,7 @@
 //! Only operands whose commit is settled are folded, and only up to the first that is not: commits of one home are
 //! folded in their order. The minute is for readers who have seen the rows and not yet the base.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,15 +24,34 @@ use super::statements::Arg;
 use super::walk::{Names, directory_of};
 use super::{Inner, at_once};
 use crate::cell::Tid;
-use crate::engine::space::Space;
+use crate::engine::space::{Space, SpaceId};
 use crate::error::Result;
 
 /// Longer than a reader may take from the operands to the base.
 const LISTED_FOR: Duration = Duration::from_secs(60);
 const WAITING_MAX: usize = 10_000;
+const CROWDED_MAX: usize = 1_000;
 const AT_ONCE: usize = 32;
 const OPERANDS_READ: i32 = 5_000;
 const ROWS_DELETED: usize = 100;
+
+/// Cells that readers found crowded, to be folded soon; a cell that finds no room here is found again.
+#[derive(Default)]
+pub struct Crowded(Mutex<BTreeSet<(SpaceId, Vec<u8>, Vec<u8>)>>);
+
+impl Crowded {
+    /// Asks for a cell to be folded.
+    pub fn note(&self, space: SpaceId, partition: &[u8], sort: Vec<u8>) {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cells.len() < CROWDED_MAX {
+            cells.insert((space, partition.to_vec(), sort));
+        }
+    }
+
+    fn take(&self) -> BTreeSet<(SpaceId, Vec<u8>, Vec<u8>)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// Cells whose bases list ids that may leave.
 #[derive(Default)]
@@ -100,6 +119,21 @@ impl Inner {
                 if !more {
                     break;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Folds cells that readers found crowded.
+    pub(super) async fn roll_up_crowded(&self, link: &Link) -> Result<()> {
+        let crowded = self.crowded.take();
+        if crowded.is_empty() {
+            return Ok(());
+        }
+        let nodes = self.listed(link).await?;
+        for (space, partition, sort) in &crowded {
+            if let Ok(space) = self.spaces.usable(*space) {
+                self.roll_up_cell(link, &space, partition, sort, &nodes).await?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::Inner;
 use super::cluster::Link;
 use super::merged;
+use super::rollup::Crowded;
 use super::rows::{Place, Range, behind};
 use super::walk::Walk;
 use crate::cell::key;
@@ -32,6 +33,7 @@ pub struct PartitionScan {
     backward: bool,
     ended: bool,
     rows: usize,
+    crowded: Vec<Vec<u8>>,
 }
 
 impl PartitionScan {
@@ -44,6 +46,7 @@ impl PartitionScan {
             range,
             backward,
             rows: ROWS_AT_FIRST,
+            crowded: Vec::new(),
         }
     }
 
@@ -88,12 +91,20 @@ impl PartitionScan {
         let page =
             merged::page(link, space, partition, &self.range, self.backward, rows as i32).await?;
         self.ended = page.covered == self.range;
+        self.crowded.extend(page.crowded);
         match (self.backward, page.covered.to) {
             (false, Some(to)) => self.range.from = to,
             (false, None) => {}
             (true, _) => self.range.to = Some(page.covered.from),
         }
         Ok(page.cells)
+    }
+
+    /// Asks for crowded cells that it has met to be folded.
+    fn report(&mut self, crowded: &Crowded) {
+        for sort in self.crowded.drain(..) {
+            crowded.note(self.space.id(), &self.partition, sort);
+        }
     }
 
     /// Makes the next page about as large as pages should be.
@@ -185,10 +196,16 @@ impl Scan for CqlScan {
         }
         let link = self.inner.cluster.link().await?;
         let block = match &mut self.over {
-            Over::Partition(scan) => scan.next_block(link, &mut self.sight, self.left).await?,
+            Over::Partition(scan) => {
+                let block = scan.next_block(link, &mut self.sight, self.left).await?;
+                scan.report(&self.inner.crowded);
+                block
+            }
             Over::Split(walk) => loop {
                 let Some(scan) = walk.current(link).await? else { break None };
-                match scan.next_block(link, &mut self.sight, self.left).await? {
+                let block = scan.next_block(link, &mut self.sight, self.left).await?;
+                scan.report(&self.inner.crowded);
+                match block {
                     Some(block) => break Some(block),
                     None => walk.step(),
                 }

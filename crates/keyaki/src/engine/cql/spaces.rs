@@ -1,30 +1,72 @@
 //! The list of spaces, shared by all processes: a row each, made and changed by lightweight transactions.
 //!
-//! Every process keeps a copy and looks again every second, and whenever it meets an id that it doesn't know.
+//! A head counts the changes of the list. Every process keeps a copy, and reads the list again when the count is
+//! another: it looks twice a second, and whenever it meets an id that it doesn't know.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use uuid::Uuid;
 
-use super::cluster::Link;
+use super::cluster::{Batched, Link};
 use super::fault::{self, Fate};
 use super::own::{BUCKETS, NOTHING, OWN, OWN_BUCKET, SPACES};
+use super::statements::Arg;
 use super::{Inner, random};
 use crate::engine::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec};
 use crate::error::{Error, Result};
 
-/// The version of a record whose cells are gone.
+/// The state of a dropped space whose cells are gone.
 const CLEARED: i64 = 1;
 
+/// What this process knows of the list.
+#[derive(Default)]
+pub struct Listing {
+    /// How often it had changed when it was last read; 0 before that.
+    version: AtomicI64,
+    /// Dropped spaces whose cells may still be there.
+    uncleared: Mutex<Vec<SpaceRecord>>,
+}
+
+impl Listing {
+    /// Dropped spaces whose cells may still be there.
+    pub fn uncleared(&self) -> Vec<SpaceRecord> {
+        self.uncleared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, version: i64, uncleared: Vec<SpaceRecord>) {
+        *self.uncleared.lock().unwrap_or_else(PoisonError::into_inner) = uncleared;
+        self.version.store(version, Relaxed);
+    }
+}
+
 impl Inner {
-    /// Takes over what the list says. Answers the dropped spaces whose cells may still be there.
-    pub(super) async fn refresh_spaces(&self, link: &Link) -> Result<Vec<SpaceRecord>> {
+    /// Takes over what the list says, if it has changed. Answers how often it has.
+    pub(super) async fn refresh_spaces(&self, link: &Link) -> Result<Option<i64>> {
+        let head = (OWN_BUCKET, SPACES, OWN, NOTHING);
+        let rows = link.read(&link.statements.name, head).await?;
+        let row = rows.maybe_first_row::<(Option<&[u8]>, Option<i64>, Option<&[u8]>)>();
+        let version = row.map_err(fault::misread)?.and_then(|(_, version, _)| version);
+        if let Some(version) = version
+            && version != self.listing.version.load(Relaxed)
+        {
+            let uncleared = self.read_spaces(link).await?;
+            self.listing.note(version, uncleared);
+        }
+        Ok(version)
+    }
+
+    async fn read_spaces(&self, link: &Link) -> Result<Vec<SpaceRecord>> {
         let rows = link.read(&link.statements.listed, (OWN_BUCKET, SPACES, OWN)).await?;
         let mut uncleared = Vec::new();
         type Row<'r> = (&'r [u8], Option<&'r [u8]>, Option<i64>);
         for row in rows.rows::<Row<'_>>().map_err(fault::misread)? {
-            let (_, value, version) = row.map_err(fault::misread)?;
-            let record: SpaceRecord = serde_json::from_slice(value.unwrap_or_default())
+            let (_, value, state) = row.map_err(fault::misread)?;
+            // The head has no record.
+            let Some(value) = value else { continue };
+            let record: SpaceRecord = serde_json::from_slice(value)
                 .map_err(|e| Error::corrupt("list of spaces is damaged").because(e))?;
-            if record.retired && version != Some(CLEARED) {
+            if record.retired && state != Some(CLEARED) {
                 uncleared.push(record.clone());
             }
             let known = self.spaces.get(record.id);
@@ -41,12 +83,22 @@ impl Inner {
         let ours = Uuid::from_u64_pair(random(), random());
         let mut attempts = self.attempts();
         while attempts.another().await {
-            self.refresh_spaces(link).await?;
+            let version = self.refresh_spaces(link).await?;
             let record = self.spaces.admit(spec.clone())?;
-            let value = encode(&record)?;
-            let sort = record.id.0.to_be_bytes();
-            let row = (OWN_BUCKET, SPACES, OWN, &sort[..], &value[..], &ours.as_bytes()[..]);
-            let listed = match link.conditional(&link.statements.list_space, row).await {
+            let (value, sort) = (encode(&record)?, record.id.0.to_be_bytes());
+            let mut batch = advance(link, version);
+            batch.push(
+                &link.statements.list_space,
+                [
+                    Arg::Long(OWN_BUCKET),
+                    Arg::Bytes(SPACES),
+                    Arg::Int(OWN),
+                    Arg::Bytes(&sort),
+                    Arg::Bytes(&value),
+                    Arg::Bytes(ours.as_bytes()),
+                ],
+            );
+            let listed = match link.conditional_batch(batch).await {
                 Ok(listed) => listed,
                 Err(Fate::NotDone(error)) => return Err(error),
                 Err(Fate::Unknown(_)) => self.is_listed_as(link, record.id, ours).await?,
@@ -84,7 +136,7 @@ impl Inner {
     pub(super) async fn retire_space(&self, link: &Link, id: SpaceId) -> Result<SpaceRecord> {
         let mut attempts = self.attempts();
         while attempts.another().await {
-            self.refresh_spaces(link).await?;
+            let version = self.refresh_spaces(link).await?;
             let space = self.spaces.get(id);
             let space =
                 space.ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
@@ -93,7 +145,7 @@ impl Inner {
             }
             let mut record = space.record.clone();
             record.retired = true;
-            if self.relist(link, &space.record, &record, None).await? {
+            if self.relist(link, version, &space.record, &record, None).await? {
                 self.spaces.set(record.clone());
                 return Ok(record);
             }
@@ -103,19 +155,33 @@ impl Inner {
 
     /// Notes that the cells of a dropped space are gone.
     pub(super) async fn note_cleared(&self, link: &Link, record: &SpaceRecord) -> Result<()> {
-        self.relist(link, record, record, Some(CLEARED)).await.map(drop)
+        let version = self.refresh_spaces(link).await?;
+        self.relist(link, version, record, record, Some(CLEARED)).await.map(drop)
     }
 
     async fn relist(
         &self,
         link: &Link,
+        version: Option<i64>,
         before: &SpaceRecord,
         after: &SpaceRecord,
-        version: Option<i64>,
+        state: Option<i64>,
     ) -> Result<bool> {
         let (old, new, sort) = (encode(before)?, encode(after)?, before.id.0.to_be_bytes());
-        let values = (&new[..], version, OWN_BUCKET, SPACES, OWN, &sort[..], &old[..]);
-        match link.conditional(&link.statements.relist_space, values).await {
+        let mut batch = advance(link, version);
+        batch.push(
+            &link.statements.relist_space,
+            [
+                Arg::Bytes(&new),
+                state.map_or(Arg::Null, Arg::Long),
+                Arg::Long(OWN_BUCKET),
+                Arg::Bytes(SPACES),
+                Arg::Int(OWN),
+                Arg::Bytes(&sort),
+                Arg::Bytes(&old),
+            ],
+        );
+        match link.conditional_batch(batch).await {
             Ok(done) => Ok(done),
             Err(Fate::NotDone(error)) => Err(error),
             // The next look at the list tells.
@@ -145,6 +211,24 @@ impl Inner {
         }
         Err(Error::unavailable("too many make buckets at once"))
     }
+}
+
+/// A batch that counts a change of the list.
+fn advance<'a>(link: &Link, version: Option<i64>) -> Batched<'a> {
+    let mut batch = Batched::default();
+    batch.push(
+        &link.statements.advance_head,
+        [
+            Arg::Long(version.unwrap_or(0) + 1),
+            Arg::Null,
+            Arg::Long(OWN_BUCKET),
+            Arg::Bytes(SPACES),
+            Arg::Int(OWN),
+            Arg::Bytes(NOTHING),
+            version.map_or(Arg::Null, Arg::Long),
+        ],
+    );
+    batch
 }
 
 fn encode(record: &SpaceRecord) -> Result<Vec<u8>> {
