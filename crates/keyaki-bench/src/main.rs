@@ -1,4 +1,4 @@
-//! Keyaki beside the bare engine, on this machine and this disk: `keyaki-bench spine [--json]`.
+//! Keyaki beside the bare engine, on this machine: `keyaki-bench spine | cql [--json]`.
 //!
 //! A figure is a ratio between two runs of one process, so it means something on any machine;
 //! the timings beside it don't. The exit code says whether every figure reached its bar.
@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 mod bare;
 mod cells;
+mod cql;
 mod disk;
 mod figure;
 mod meter;
@@ -31,18 +32,26 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Suite {
     /// The engine and the store beside RocksDB itself.
-    Spine(Choice),
+    Spine {
+        #[command(flatten)]
+        choice: Choice,
+        /// Where the stores are made, and removed again; a real disk. [default: beside the build]
+        #[arg(long)]
+        dir: Option<PathBuf>,
+    },
+    /// The engine on the cluster that KEYAKI_CQL=host:port[,…] names beside the bare driver.
+    Cql {
+        #[command(flatten)]
+        choice: Choice,
+    },
 }
 
-/// What is run, where, and how it is told.
+/// What is run, and how it is told.
 #[derive(clap::Args)]
 struct Choice {
     /// One line of JSON per figure.
     #[arg(long)]
     json: bool,
-    /// Where the stores are made, and removed again; a real disk. [default: beside the build]
-    #[arg(long)]
-    dir: Option<PathBuf>,
     /// The share of the full amount of work.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
@@ -52,8 +61,11 @@ struct Choice {
 }
 
 fn main() -> ExitCode {
-    let Suite::Spine(choice) = Arguments::parse().suite;
-    match run(choice) {
+    let ran = match Arguments::parse().suite {
+        Suite::Spine { choice, dir } => run_spine(choice, dir),
+        Suite::Cql { choice } => run_cql(choice),
+    };
+    match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -64,8 +76,8 @@ fn main() -> ExitCode {
 }
 
 /// Whether every figure reached its bar.
-fn run(choice: Choice) -> Result<bool> {
-    let place = match choice.dir {
+fn run_spine(choice: Choice, dir: Option<PathBuf>) -> Result<bool> {
+    let place = match dir {
         Some(dir) => dir,
         None => beside_the_build()?,
     };
@@ -74,6 +86,11 @@ fn run(choice: Choice) -> Result<bool> {
     report.say(&disk::describe(dir.path())?);
     spine::run(dir.path(), choice.scale, &mut report)?;
     Ok(report.finish())
+}
+
+fn run_cql(choice: Choice) -> Result<bool> {
+    let report = Report::new(choice.json, choice.only);
+    Ok(cql::run(choice.scale, report)?.finish())
 }
 
 /// The folder around cargo's target directory: the program is in `target/release`.
