@@ -204,7 +204,7 @@ impl Link {
         self.execute(statement, values).await.map(drop).map_err(fault::executing)
     }
 
-    /// Does blind writes to one partition at once.
+    /// Does blind writes at once, in one request.
     pub async fn blind_batch(&self, batched: Batched<'_>) -> Result<()> {
         let mut batch = self.batch(BatchType::Unlogged, batched.statements);
         batch.set_is_idempotent(true);

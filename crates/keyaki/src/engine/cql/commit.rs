@@ -107,7 +107,10 @@ impl Inner {
     async fn attempt(&self, link: &Link, errand: &mut Errand<'_>) -> Result<Decision> {
         let tid = errand.proposal.tid;
         self.list_span(link, tid).await?;
-        errand.intent.write(link, &errand.dependents).await?;
+        // A new home is listed meanwhile: both must be there before it decides, in whichever order.
+        let listed = self.list_new_home(link, &errand.proposal);
+        let written = errand.intent.write(link, &errand.dependents);
+        futures_util::future::try_join(written, listed).await?;
         if !self.nodes.may_commit(tid, self.settings.lease) {
             return Ok(Decision::Stale);
         }

@@ -14,11 +14,13 @@ use crate::error::{Error, Result};
 
 /// Requests of one commit under way at once.
 const AT_ONCE: usize = 64;
-/// Requests of one commit prepared at a time.
-const GROUPS_AT_A_TIME: usize = 4_096;
 /// Rows of one partition that go in one request.
 const BATCH_ROWS: usize = 100;
 const BATCH_BYTES: usize = 64 << 10;
+/// Up to so many partitions with so few bytes go in one request, all that follows from a small commit: one of them
+/// is cheaper than many. Beyond this every partition's rows go to its own replicas, and Cassandra would warn.
+const TOGETHER_PARTITIONS: usize = 10;
+const TOGETHER_BYTES: usize = 4 << 10;
 /// A directory's entries are the same whoever writes them, and go only with their space.
 const DIRECTORY_AT: i64 = 1;
 
@@ -28,10 +30,11 @@ struct Row<'a> {
     value: Option<&'a [u8]>,
 }
 
-/// Rows of one partition.
+/// Rows of one partition, all at one timestamp.
 struct Group<'a> {
-    space: SpaceId,
+    space: i32,
     partition: Vec<u8>,
+    at: i64,
     rows: Vec<Row<'a>>,
     bytes: usize,
 }
@@ -55,19 +58,22 @@ impl Inner {
         }
     }
 
-    /// Writes dependents, which are in the order of their keys.
+    /// Writes dependents, which are in the order of their keys, and lists their partitions: until both are done
+    /// the intent stays, so neither has to come first.
     pub(super) async fn apply(
         &self,
         link: &Link,
         tid: Tid,
         records: &[(&[u8], StoredWrite<'_>)],
     ) -> Result<()> {
-        let mut groups = self.groups(tid, records)?;
-        self.list_partitions(link, &groups).await?;
-        while !groups.is_empty() {
-            let some = groups.drain(..groups.len().min(GROUPS_AT_A_TIME));
-            let writes: Vec<_> = some.map(|group| write_group(link, group, at(tid))).collect();
-            at_once(AT_ONCE, writes).await?;
+        let dependents = self.groups(tid, records)?;
+        let (mut groups, names) = self.unlisted(&dependents);
+        groups.extend(dependents);
+        let together = if fit_together(&groups) { TOGETHER_PARTITIONS } else { 1 };
+        let writes = groups.chunks(together).map(|some| write_groups(link, some));
+        at_once(AT_ONCE, writes).await?;
+        for name in names {
+            self.known.note(name);
         }
         Ok(())
     }
@@ -102,13 +108,14 @@ impl Inner {
                 .partition()
                 .map_err(|bad| Error::corrupt("key in an intent is damaged").because(bad))?;
             match groups.last_mut() {
-                Some(group) if group.takes(space, &partition, bytes) => {
+                Some(group) if group.takes(space.0 as i32, &partition, bytes) => {
                     group.rows.push(row);
                     group.bytes += bytes;
                 }
                 _ => groups.push(Group {
-                    space,
+                    space: space.0 as i32,
                     partition: partition.into_owned(),
+                    at: at(tid),
                     rows: vec![row],
                     bytes,
                 }),
@@ -117,11 +124,11 @@ impl Inner {
         Ok(groups)
     }
 
-    /// Lists partitions that this process has not listed lately.
-    async fn list_partitions(&self, link: &Link, groups: &[Group<'_>]) -> Result<()> {
+    /// The directory entries of partitions that this process has not listed lately, and what to remember of them.
+    fn unlisted(&self, groups: &[Group<'_>]) -> (Vec<Group<'static>>, Vec<u128>) {
         let mut entries: Vec<(Vec<u8>, &[u8], u128)> = Vec::new();
         for group in groups {
-            let directory = Directory::Cells(group.space);
+            let directory = Directory::Cells(SpaceId(group.space as u32));
             let name = own::fingerprint(directory, &group.partition);
             if !self.known.holds(name) {
                 let shard = Directory::shard_of(&group.partition);
@@ -130,16 +137,9 @@ impl Inner {
         }
         entries.sort_unstable();
         entries.dedup();
-        let batches: Vec<_> = entries
-            .chunk_by(|a, b| a.0 == b.0)
-            .flat_map(|same| same.chunks(BATCH_ROWS))
-            .map(|batch| list_batch(link, batch))
-            .collect();
-        at_once(AT_ONCE, batches).await?;
-        for (_, _, name) in entries {
-            self.known.note(name);
-        }
-        Ok(())
+        let shards = entries.chunk_by(|a, b| a.0 == b.0).flat_map(|same| same.chunks(BATCH_ROWS));
+        let groups = shards.map(entries_of_shard).collect();
+        (groups, entries.into_iter().map(|(_, _, name)| name).collect())
     }
 
     /// Lists a partition of a derived space.
@@ -153,14 +153,20 @@ impl Inner {
     }
 
     async fn list(&self, link: &Link, directory: Directory, partition: &[u8]) -> Result<()> {
+        let name = own::fingerprint(directory, partition);
+        if self.known.holds(name) {
+            return Ok(());
+        }
         let shard = directory.partition(Directory::shard_of(partition));
         let row = (OWN, &shard[..], partition, NOTHING, DIRECTORY_AT);
-        link.blind(&link.statements.put_derived, row).await
+        link.blind(&link.statements.put_derived, row).await?;
+        self.known.note(name);
+        Ok(())
     }
 }
 
 impl Group<'_> {
-    fn takes(&self, space: SpaceId, partition: &[u8], bytes: usize) -> bool {
+    fn takes(&self, space: i32, partition: &[u8], bytes: usize) -> bool {
         self.space == space
             && self.partition == partition
             && self.rows.len() < BATCH_ROWS
@@ -168,48 +174,61 @@ impl Group<'_> {
     }
 }
 
-async fn write_group(link: &Link, group: Group<'_>, at: i64) -> Result<()> {
-    let (space, partition) = (group.space.0 as i32, &group.partition[..]);
-    if let [row] = &group.rows[..] {
-        return match row.value {
-            Some(value) => {
-                let values = (space, partition, &row.sort[..], value, at);
-                link.blind(&link.statements.put_derived, values).await
-            }
-            None => {
-                let values = (at, space, partition, &row.sort[..]);
-                link.blind(&link.statements.delete_derived, values).await
-            }
-        };
+fn entries_of_shard(entries: &[(Vec<u8>, &[u8], u128)]) -> Group<'static> {
+    let row = |(_, partition, _): &(Vec<u8>, &[u8], u128)| Row {
+        sort: partition.to_vec(),
+        value: Some(NOTHING),
+    };
+    Group {
+        space: OWN,
+        partition: entries[0].0.clone(),
+        at: DIRECTORY_AT,
+        rows: entries.iter().map(row).collect(),
+        bytes: entries.iter().map(|(_, partition, _)| partition.len()).sum(),
+    }
+}
+
+fn fit_together(groups: &[Group<'_>]) -> bool {
+    let bytes = |group: &Group<'_>| group.bytes + group.partition.len() * group.rows.len();
+    groups.len() <= TOGETHER_PARTITIONS && groups.iter().map(bytes).sum::<usize>() <= TOGETHER_BYTES
+}
+
+async fn write_groups(link: &Link, groups: &[Group<'_>]) -> Result<()> {
+    if let [group] = groups
+        && let [row] = &group.rows[..]
+    {
+        return write_row(link, group, row).await;
     }
     let mut batch = Batched::default();
-    for row in &group.rows {
-        let (place, key) = ([Arg::Int(space), Arg::Bytes(partition)], Arg::Bytes(&row.sort));
-        match row.value {
-            Some(value) => batch.push(
-                &link.statements.put_derived,
-                [place[0], place[1], key, Arg::Bytes(value), Arg::Long(at)],
-            ),
-            None => batch
-                .push(&link.statements.delete_derived, [Arg::Long(at), place[0], place[1], key]),
+    for group in groups {
+        let place = [Arg::Int(group.space), Arg::Bytes(&group.partition)];
+        let at = Arg::Long(group.at);
+        for row in &group.rows {
+            let sort = Arg::Bytes(&row.sort);
+            match row.value {
+                Some(value) => batch.push(
+                    &link.statements.put_derived,
+                    [place[0], place[1], sort, Arg::Bytes(value), at],
+                ),
+                None => {
+                    batch.push(&link.statements.delete_derived, [at, place[0], place[1], sort]);
+                }
+            }
         }
     }
     link.blind_batch(batch).await
 }
 
-async fn list_batch(link: &Link, entries: &[(Vec<u8>, &[u8], u128)]) -> Result<()> {
-    let mut batch = Batched::default();
-    for (shard, partition, _) in entries {
-        batch.push(
-            &link.statements.put_derived,
-            [
-                Arg::Int(OWN),
-                Arg::Bytes(shard),
-                Arg::Bytes(partition),
-                Arg::Bytes(&[]),
-                Arg::Long(DIRECTORY_AT),
-            ],
-        );
+async fn write_row(link: &Link, group: &Group<'_>, row: &Row<'_>) -> Result<()> {
+    let (space, partition, sort) = (group.space, &group.partition[..], &row.sort[..]);
+    match row.value {
+        Some(value) => {
+            let values = (space, partition, sort, value, group.at);
+            link.blind(&link.statements.put_derived, values).await
+        }
+        None => {
+            let values = (group.at, space, partition, sort);
+            link.blind(&link.statements.delete_derived, values).await
+        }
     }
-    link.blind_batch(batch).await
 }

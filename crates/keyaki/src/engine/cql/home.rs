@@ -166,6 +166,14 @@ impl Inner {
         Ok(Decision::Stale)
     }
 
+    /// Lists a home that is expected to be new.
+    pub(super) async fn list_new_home(&self, link: &Link, proposal: &Proposal<'_>) -> Result<()> {
+        match self.guess(proposal) {
+            Some(None) => self.list_home(link, proposal.home).await,
+            _ => Ok(()),
+        }
+    }
+
     /// The head as it may be: remembered, or none where everything is expected to be absent.
     fn guess(&self, proposal: &Proposal<'_>) -> Option<Option<Time>> {
         if let Some(latest) = self.heads.latest(proposal.home) {

@@ -247,7 +247,10 @@ async fn keep_house(inner: Weak<Inner>) {
 }
 
 /// Waits for all of these, so many at once, or for the first that fails.
-async fn at_once(most: usize, all: Vec<impl Future<Output = Result<()>>>) -> Result<()> {
+async fn at_once(
+    most: usize,
+    all: impl Iterator<Item = impl Future<Output = Result<()>>>,
+) -> Result<()> {
     let mut running = FuturesUnordered::new();
     for one in all {
         if running.len() == most {

@@ -111,10 +111,9 @@ impl Inner {
                 let Some(last) = operands.last() else { break };
                 range.from = [&last.sort[..], &[0]].concat();
                 let more = operands.len() == OPERANDS_READ as usize;
-                let folds: Vec<_> = operands
+                let folds = operands
                     .chunk_by(|a, b| a.sort == b.sort)
-                    .map(|cell| self.roll_up_cell(link, space, &partition, &cell[0].sort, &nodes))
-                    .collect();
+                    .map(|cell| self.roll_up_cell(link, space, &partition, &cell[0].sort, &nodes));
                 at_once(AT_ONCE, folds).await?;
                 if !more {
                     break;
