@@ -60,7 +60,7 @@ impl Inner {
         let proposal = proposal(&sealed);
         if !proposal.pending {
             let judge = |found: &Found| self.refusals(&sealed, &[], found);
-            let decision = self.decide(&link, &proposal, &judge).await?;
+            let decision = self.decide(&link, &proposal, None, &judge).await?;
             if matches!(decision, Decision::Took) {
                 self.heads.note(sealed.home(), Some(sealed.tid().time()));
             }
@@ -107,10 +107,10 @@ impl Inner {
     async fn attempt(&self, link: &Link, errand: &mut Errand<'_>) -> Result<Decision> {
         let tid = errand.proposal.tid;
         self.list_span(link, tid).await?;
-        // A new home is listed meanwhile: both must be there before it decides, in whichever order.
-        let listed = self.list_new_home(link, &errand.proposal);
+        // Meanwhile the home is made ready to decide.
+        let ready = self.make_ready(link, &errand.proposal);
         let written = errand.intent.write(link, &errand.dependents);
-        futures_util::future::try_join(written, listed).await?;
+        let (_, found) = futures_util::future::try_join(written, ready).await?;
         if !self.nodes.may_commit(tid, self.settings.lease) {
             return Ok(Decision::Stale);
         }
@@ -127,7 +127,7 @@ impl Inner {
             let found = self.look(link, &errand.proposal).await?;
             return Ok(Decision::Refused((errand.judge)(&found, &owners)?));
         }
-        self.decide(link, &errand.proposal, &|found| (errand.judge)(found, &owners)).await
+        self.decide(link, &errand.proposal, found, &|found| (errand.judge)(found, &owners)).await
     }
 
     fn refusals(

@@ -126,11 +126,12 @@ impl Proposal<'_> {
 }
 
 impl Inner {
-    /// Decides a commit on its home.
+    /// Decides a commit on its home, beginning with what was found there, if it was looked at.
     pub(super) async fn decide(
         &self,
         link: &Link,
         proposal: &Proposal<'_>,
+        mut found_before: Option<Found>,
         judge: &Judge<'_>,
     ) -> Result<Decision> {
         proposal.check_size()?;
@@ -149,16 +150,14 @@ impl Inner {
         }
         let mut attempts = self.attempts();
         while attempts.another().await {
-            let found = self.look(link, proposal).await?;
+            let mut found = match found_before.take() {
+                Some(found) => found,
+                None => self.look(link, proposal).await?,
+            };
             if let Some(decision) = self.judge_found(proposal, &found, judge)? {
                 return Ok(decision);
             }
-            if let Some(before) = found.pending {
-                self.finish_pending(link, before).await?;
-            }
-            if found.latest.is_none() {
-                self.list_home(link, proposal.home).await?;
-            }
+            self.prepare_found(link, proposal, &mut found).await?;
             if let Some(decision) = self.transact(link, proposal, found.latest, false).await? {
                 return Ok(decision);
             }
@@ -166,11 +165,37 @@ impl Inner {
         Ok(Decision::Stale)
     }
 
-    /// Lists a home that is expected to be new.
-    pub(super) async fn list_new_home(&self, link: &Link, proposal: &Proposal<'_>) -> Result<()> {
+    /// Does ahead of time what must come before the transaction and needs no intent. Answers the partition as it
+    /// was found, if it had to be looked at.
+    pub(super) async fn make_ready(
+        &self,
+        link: &Link,
+        proposal: &Proposal<'_>,
+    ) -> Result<Option<Found>> {
         match self.guess(proposal) {
-            Some(None) => self.list_home(link, proposal.home).await,
-            _ => Ok(()),
+            Some(Some(_)) => Ok(None),
+            Some(None) => self.list_home(link, proposal.home).await.map(|()| None),
+            None => {
+                let mut found = self.look(link, proposal).await?;
+                self.prepare_found(link, proposal, &mut found).await?;
+                Ok(Some(found))
+            }
+        }
+    }
+
+    /// Completes the commit before, and lists a new partition.
+    async fn prepare_found(
+        &self,
+        link: &Link,
+        proposal: &Proposal<'_>,
+        found: &mut Found,
+    ) -> Result<()> {
+        if let Some(before) = found.pending.take() {
+            self.finish_pending(link, before).await?;
+        }
+        match found.latest {
+            Some(_) => Ok(()),
+            None => self.list_home(link, proposal.home).await,
         }
     }
 

@@ -177,7 +177,7 @@ impl Inner {
             self.close(link, &errand.intent, end).await;
             decided?
         } else {
-            self.decide(link, &errand.proposal, &|found| judge(found, &[])).await?
+            self.decide(link, &errand.proposal, None, &|found| judge(found, &[])).await?
         };
         if matches!(decided, Decision::Took) {
             going.iter().for_each(|cell| cell.count(swept));
