@@ -3,14 +3,37 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use keyaki::cell::WallClock;
+use keyaki::cell::{SystemWallClock, WallClock};
 use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
-use keyaki::settings::{CqlSettings, Replication};
+use keyaki::settings::{CqlSettings, Replication, StoreSettings};
+use keyaki::store::Store;
 use scylla::client::session_builder::SessionBuilder;
+use tokio::sync::{RwLock, RwLockReadGuard};
 
-mod conformance;
+mod clocks; // processes whose clocks differ
+mod conformance; // the table of what every engine must do
+mod history; // whether what was recorded could have happened
+mod ledger; // what the fault tests write
+mod lost; // answers that never arrive
+mod members; // nodes of the cluster that go and come back
+mod process; // other processes on the same cluster
+mod proxy; // what stands between an engine and the cluster
+mod sweepers; // sweepers beside each other and beside writers
+mod tombstones; // what reading costs after many updates
+mod writer; // a writer killed at every step
+
+use ledger::Ledger;
+
+/// Held for writing by a test that takes nodes away, for reading by all others.
+static CLUSTER: RwLock<()> = RwLock::const_new(());
+
+/// The right to use the cluster beside others.
+async fn shared() -> RwLockReadGuard<'static, ()> {
+    CLUSTER.read().await
+}
 
 /// The nodes of the cluster under test.
 fn nodes() -> Vec<String> {
@@ -68,4 +91,52 @@ fn rand() -> u128 {
 
 fn open(settings: CqlSettings, rules: Rules, clock: Arc<dyn WallClock>) -> Arc<CqlEngine> {
     Arc::new(CqlEngine::with_clock(settings, rules, clock).unwrap())
+}
+
+/// A store that sweeps only when told to.
+fn store_on(engine: &Arc<CqlEngine>, node: u64) -> Store {
+    let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
+    Store::new(engine.clone(), settings, node)
+}
+
+/// The machine's clock, set wrong.
+struct Skewed {
+    ahead_s: i64,
+}
+
+impl WallClock for Skewed {
+    fn now_us(&self) -> u64 {
+        SystemWallClock.now_us().saturating_add_signed(self.ahead_s * 1_000_000)
+    }
+}
+
+/// Waits for what comes true by itself.
+async fn eventually(what: &str, mut is_true: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_true().await {
+        assert!(begun.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Demands all that follows from so many steps of these items, and that the feed has each of them once, in order. It
+/// waits for the feed: a process that was killed holds it up until it is given up.
+async fn demand_all(ledger: &Ledger, items: &[String], steps: u64) {
+    let mut expected = Vec::new();
+    for item in items {
+        let number = ledger.survey(item).await;
+        expected.extend((1..=number).map(|number| (item.clone(), number)));
+    }
+    assert_eq!((expected.len() as u64, ledger.total().await), (steps, steps));
+    expected.sort();
+    eventually("the feed is complete", async || {
+        let (changes, _) = ledger.changes(None).await;
+        assert!(changes.is_sorted_by(|a, b| a.id < b.id), "{changes:?}");
+        let mut found: Vec<_> = changes.into_iter().map(|c| (c.item, c.number)).collect();
+        // Stable: what is out of order in an item stays so.
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        assert!(found.len() < expected.len() || found == expected, "{found:?}");
+        found == expected
+    })
+    .await;
 }

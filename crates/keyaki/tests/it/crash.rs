@@ -15,7 +15,7 @@ mod child;
 mod directory; // copies, comparisons and damage of whole directories
 mod doubt; // commits whose fate a failed sync leaves open, and what rests on unsynced ones
 mod full; // a disk without room
-mod journal; // what the child says, and what became of it
+pub mod journal; // what the child says, and what became of it
 mod kill; // SIGKILL at any moment, many times
 mod log; // torn tails and damaged logs
 mod power; // unsynced writes lost, syncs that fail

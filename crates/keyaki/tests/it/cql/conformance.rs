@@ -9,7 +9,7 @@ use keyaki::settings::CqlSettings;
 use keyaki::testing::clock::FakeClock;
 use keyaki::testing::conformance::{self, Fixture, Skip};
 
-use super::{Keyspaces, open};
+use super::{Keyspaces, open, shared};
 
 const START_US: u64 = 1_700_000_000_000_000;
 const SKIPS: &[Skip] = &[
@@ -20,6 +20,7 @@ const SKIPS: &[Skip] = &[
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "needs KEYAKI_CQL"]
 async fn cql_keeps_the_contract() {
+    let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
     let failed = conformance::run(|| Box::new(Cql::new(keyspaces.fresh())), SKIPS).await;
     keyspaces.drop_all().await;

@@ -1,0 +1,182 @@
+//! Nodes of the cluster that are killed and come back, and a cluster that is away altogether.
+//!
+//! Who takes nodes away has the cluster for itself, and gives it back whole, whatever happens.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use keyaki::Kind;
+use keyaki::cell::SystemWallClock;
+use keyaki::engine::Rules;
+use keyaki::engine::cql::CqlEngine;
+use keyaki::settings::CqlSettings;
+use keyaki::store::Committed;
+use tokio::task::JoinSet;
+
+use super::ledger::Ledger;
+use super::proxy::{Proxy, at_port, free_port};
+use super::{CLUSTER, Keyspaces, demand_all, eventually, nodes, open, shared, store_on};
+
+const WRITERS: usize = 4;
+/// What a loaded machine adds to a timeout.
+const A_LITTLE: Duration = Duration::from_millis(1_500);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL, and KEYAKI_CASSANDRA_PORT of a cluster of three"]
+async fn cql_nodes_go_and_come_back() {
+    let _cluster = CLUSTER.write().await;
+    let keyspaces = Keyspaces::new();
+    let settings = keyspaces.fresh();
+    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let ledger = Ledger::create(&store_on(&engine, 1)).await;
+    one_is_killed_under_load(&ledger, &settings).await;
+    two_are_gone(&ledger, &settings).await;
+    keyspaces.drop_all().await;
+}
+
+/// A node that is dead until this is dropped.
+struct Killed(u8);
+
+impl Killed {
+    fn kill(node: u8) -> Self {
+        cassandra("kill9", node);
+        Self(node)
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        cassandra("restart", self.0);
+    }
+}
+
+fn cassandra(command: &str, node: u8) {
+    let port = std::env::var("KEYAKI_CASSANDRA_PORT").expect("KEYAKI_CASSANDRA_PORT is set");
+    assert!(nodes().len() == 3 && nodes()[0].ends_with(&port), "another cluster is meant");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cassandra");
+    let status = Command::new(script).args([command, &node.to_string()]).status().unwrap();
+    assert!(status.success(), "{command} {node}: {status}");
+}
+
+/// What a writer did.
+struct Account {
+    item: String,
+    done: u64,
+    last_done: Instant,
+    /// When calls failed that may or may not have been done.
+    failed: Vec<Instant>,
+}
+
+/// Nothing acknowledged is lost, and errors stop within a timeout.
+async fn one_is_killed_under_load(ledger: &Ledger, settings: &CqlSettings) {
+    let over = Arc::new(AtomicBool::new(false));
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        writers.spawn(write(ledger.clone(), format!("item{writer}"), over.clone()));
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let killed_at = Instant::now();
+    let killed = Killed::kill(2);
+    tokio::time::sleep(settings.request_timeout + Duration::from_secs(5)).await;
+    over.store(true, SeqCst);
+    let accounts = writers.join_all().await;
+    let failed: Vec<_> = accounts.iter().flat_map(|account| &account.failed).collect();
+    let done: u64 = accounts.iter().map(|account| account.done).sum();
+    let last = failed.iter().map(|at| at.saturating_duration_since(killed_at)).max();
+    println!("{done} steps took, {} failed, the last {last:?} after the kill", failed.len());
+    assert!(last.is_none_or(|last| last < settings.request_timeout + A_LITTLE), "{last:?}");
+    let mut steps = 0;
+    for account in &accounts {
+        assert!(account.last_done > killed_at + settings.request_timeout, "{}", account.item);
+        let number = ledger.survey(&account.item).await;
+        let most = account.done + account.failed.len() as u64;
+        assert!((account.done..=most).contains(&number), "{}: {number}", account.item);
+        steps += number;
+    }
+    let items: Vec<String> = accounts.into_iter().map(|account| account.item).collect();
+    demand_all(ledger, &items, steps).await;
+    drop(killed);
+    demand_all(ledger, &items, steps).await;
+}
+
+async fn write(ledger: Ledger, item: String, over: Arc<AtomicBool>) -> Account {
+    let mut account = Account { item, done: 0, last_done: Instant::now(), failed: Vec::new() };
+    while !over.load(SeqCst) {
+        match ledger.step(&account.item).await {
+            Ok(Committed::Done(_)) => {
+                account.done += 1;
+                account.last_done = Instant::now();
+            }
+            Ok(other) => panic!("nobody else writes {}: {other:?}", account.item),
+            Err(error) => {
+                assert_eq!(error.kind(), Kind::Unavailable, "{error:?}");
+                account.failed.push(Instant::now());
+            }
+        }
+    }
+    account
+}
+
+/// Whatever is asked is `Unavailable` in time, and all is well again when the nodes are back.
+async fn two_are_gone(ledger: &Ledger, settings: &CqlSettings) {
+    let before = ledger.survey("item0").await;
+    let most = settings.request_timeout + A_LITTLE;
+    let killed = (Killed::kill(2), Killed::kill(3));
+    let begun = Instant::now();
+    let mut calls = 0;
+    while begun.elapsed() < settings.request_timeout * 2 {
+        let called = Instant::now();
+        let refused = ledger.step("item0").await.unwrap_err();
+        let read = ledger.number("item0").await.unwrap_err();
+        println!("a step and a read failed within {:?}", called.elapsed());
+        assert_eq!((refused.kind(), read.kind()), (Kind::Unavailable, Kind::Unavailable));
+        assert!(called.elapsed() < most * 2, "{:?}", called.elapsed());
+        calls += 1;
+    }
+    println!("{calls} calls were refused");
+    drop(killed);
+    eventually("commits take again", async || ledger.step("item0").await.is_ok()).await;
+    let after = ledger.survey("item0").await;
+    assert!(after > before && after <= before + calls + 1, "{before} {after}");
+}
+
+/// A cluster that is away at the start, and goes away later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL"]
+async fn cql_a_cluster_that_is_away_is_said_to_be_and_comes_back() {
+    let _cluster = shared().await;
+    let keyspaces = Keyspaces::new();
+    let port = free_port(&nodes());
+    let settings = CqlSettings { nodes: at_port(&nodes(), port), ..keyspaces.fresh() };
+    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    for _ in 0..3 {
+        demand_unavailable(&engine, settings.connect_timeout).await;
+    }
+    let proxy = Proxy::start_at(&nodes(), port);
+    eventually("the cluster is reached", async || engine.connect().await.is_ok()).await;
+    let ledger = Ledger::create(&store_on(&engine, 1)).await;
+    assert!(matches!(ledger.step("item").await.unwrap(), Committed::Done(_)));
+
+    drop(proxy);
+    for _ in 0..3 {
+        let asked = Instant::now();
+        assert_eq!(ledger.step("item").await.unwrap_err().kind(), Kind::Unavailable);
+        demand_unavailable(&engine, settings.request_timeout).await;
+        assert!(asked.elapsed() < (settings.request_timeout + A_LITTLE) * 2);
+    }
+    let proxy = Proxy::start_at(&nodes(), port);
+    eventually("the cluster is back", async || ledger.step("item").await.is_ok()).await;
+    assert_eq!(ledger.survey("item").await, 2);
+    drop(proxy);
+    keyspaces.drop_all().await;
+}
+
+async fn demand_unavailable(engine: &CqlEngine, timeout: Duration) {
+    let asked = Instant::now();
+    let away = engine.connect().await.unwrap_err();
+    println!("away: {away:?} after {:?}", asked.elapsed());
+    assert_eq!(away.kind(), Kind::Unavailable, "{away:?}");
+    assert!(asked.elapsed() < timeout + A_LITTLE, "{:?}", asked.elapsed());
+}

@@ -1,0 +1,63 @@
+//! How many tombstones the engine's own reads meet after one item was updated very often, as the nodes count them.
+
+use std::sync::Arc;
+
+use keyaki::cell::SystemWallClock;
+use keyaki::engine::Rules;
+use keyaki::settings::CqlSettings;
+use keyaki::store::Committed;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::policies::host_filter::AllowListHostFilter;
+
+use super::ledger::Ledger;
+use super::{Keyspaces, nodes, open, shared, store_on};
+
+const UPDATES: u64 = 2_000;
+/// Per read. Cassandra warns at 1,000 and gives up at 100,000.
+const TOMBSTONES_MAX: i64 = 100;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL"]
+async fn cql_many_updates_leave_few_tombstones_to_read() {
+    let _cluster = shared().await;
+    let keyspaces = Keyspaces::new();
+    let settings = keyspaces.fresh();
+    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let ledger = Ledger::create(&store_on(&engine, 1)).await;
+    for _ in 0..UPDATES {
+        let updated = ledger.update("item").await.unwrap();
+        assert!(matches!(updated, Committed::Done(_)), "{updated:?}");
+    }
+    engine.close().await.unwrap();
+    assert_eq!(engine.settle().await.unwrap(), 0);
+    assert_eq!(ledger.number("item").await.unwrap().0, UPDATES);
+    assert_eq!(ledger.changes(None).await.0.len() as u64, UPDATES);
+    let met = tombstones(&settings).await;
+    keyspaces.drop_all().await;
+    println!("most tombstones of a read: {met:?}");
+    assert_eq!(met.len(), 2 * nodes().len());
+    assert!(met.iter().all(|(_, most)| *most <= TOMBSTONES_MAX), "{met:?}");
+}
+
+/// The most that a read has met, of each table, on each node.
+async fn tombstones(settings: &CqlSettings) -> Vec<(String, i64)> {
+    let mut met = Vec::new();
+    for node in nodes() {
+        let only = AllowListHostFilter::new([&node]).unwrap();
+        let session = SessionBuilder::new()
+            .known_node(&node)
+            .host_filter(Arc::new(only))
+            .build()
+            .await
+            .unwrap();
+        let query = "SELECT keyspace_name, table_name, max FROM system_views.tombstones_per_read";
+        let rows = session.query_unpaged(query, &[]).await.unwrap().into_rows_result().unwrap();
+        for row in rows.rows::<(String, String, i64)>().unwrap() {
+            let (keyspace, table, most) = row.unwrap();
+            if keyspace.starts_with(&settings.keyspace_prefix) {
+                met.push((format!("{node} {table}"), most));
+            }
+        }
+    }
+    met
+}
