@@ -25,7 +25,7 @@ use super::walk::{Names, directory_of};
 use super::{Inner, at_once};
 use crate::cell::Tid;
 use crate::engine::space::{Space, SpaceId};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 
 /// Longer than a reader may take from the operands to the base.
 const LISTED_FOR: Duration = Duration::from_secs(60);
@@ -103,24 +103,45 @@ impl Inner {
     pub(super) async fn roll_up(&self, link: &Link, space: &Arc<Space>) -> Result<()> {
         let nodes = self.fresh_nodes(link).await?;
         let mut names = Names::all(directory_of(space));
-        while let Some((_, partition)) = names.next(link).await? {
-            let mut range = Range::all();
-            loop {
-                let place = Place::of(space, &partition);
-                let operands = place.operands(link, &range, false, OPERANDS_READ).await?;
-                let Some(last) = operands.last() else { break };
-                range.from = [&last.sort[..], &[0]].concat();
-                let more = operands.len() == OPERANDS_READ as usize;
-                let folds = operands
-                    .chunk_by(|a, b| a.sort == b.sort)
-                    .map(|cell| self.roll_up_cell(link, space, &partition, &cell[0].sort, &nodes));
-                at_once(AT_ONCE, folds).await?;
-                if !more {
-                    break;
-                }
+        loop {
+            let mut partitions = Vec::with_capacity(AT_ONCE);
+            while partitions.len() < AT_ONCE
+                && let Some((_, partition)) = names.next(link).await?
+            {
+                partitions.push(partition);
+            }
+            if partitions.is_empty() {
+                return Ok(());
+            }
+            let folds: Vec<_> = partitions
+                .iter()
+                .map(|partition| self.roll_up_partition(link, space, partition, &nodes))
+                .collect();
+            at_once(AT_ONCE, folds).await?;
+        }
+    }
+
+    /// One cell after the other: transactions on one partition would only make each other fail.
+    async fn roll_up_partition(
+        &self,
+        link: &Link,
+        space: &Arc<Space>,
+        partition: &[u8],
+        nodes: &[Listed],
+    ) -> Result<()> {
+        let mut range = Range::all();
+        loop {
+            let place = Place::of(space, partition);
+            let operands = place.operands(link, &range, false, OPERANDS_READ).await?;
+            let Some(last) = operands.last() else { return Ok(()) };
+            range.from = [&last.sort[..], &[0]].concat();
+            for cell in operands.chunk_by(|a, b| a.sort == b.sort) {
+                self.roll_up_cell(link, space, partition, &cell[0].sort, nodes).await?;
+            }
+            if operands.len() < OPERANDS_READ as usize {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Folds cells that readers found crowded.
@@ -143,7 +164,27 @@ impl Inner {
         self.listed(link).await
     }
 
+    /// A transaction without an answer is followed by another look: what it has folded is listed.
     async fn roll_up_cell(
+        &self,
+        link: &Link,
+        space: &Arc<Space>,
+        partition: &[u8],
+        sort: &[u8],
+        nodes: &[Listed],
+    ) -> Result<()> {
+        let mut folded = Ok(());
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            folded = self.fold_cell(link, space, partition, sort, nodes).await;
+            if !folded.as_ref().is_err_and(|error| error.kind() == Kind::Unavailable) {
+                break;
+            }
+        }
+        folded
+    }
+
+    async fn fold_cell(
         &self,
         link: &Link,
         space: &Arc<Space>,
