@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::Inner;
 use super::claims::Noted;
 use super::cluster::Link;
@@ -54,9 +56,7 @@ impl Inner {
     /// Does a sealed commit.
     pub(super) async fn commit(self: Arc<Self>, sealed: Sealed) -> Result<Outcome> {
         let link = self.cluster.link().await?.clone();
-        let room = self.room.clone().acquire_owned().await;
-        let room = room.map_err(|_| Error::internal("commits have ended"))?;
-        let turn = self.turns.take(sealed.home()).await?;
+        let (room, turn) = self.take_turn(&sealed).await?;
         let proposal = proposal(&sealed);
         if !proposal.pending {
             let judge = |found: &Found| self.refusals(&sealed, &[], found);
@@ -86,6 +86,23 @@ impl Inner {
             drop(carried);
         });
         decided.map(answer)
+    }
+
+    /// Waits for room and for the partition's turn, no longer than for a request: while the cluster is away, both
+    /// are held by commits that can't end.
+    async fn take_turn(
+        &self,
+        sealed: &Sealed,
+    ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let taken = async {
+            let room = self.room.clone().acquire_owned().await;
+            let room = room.map_err(|_| Error::internal("commits have ended"))?;
+            Ok((room, self.turns.take(sealed.home()).await?))
+        };
+        tokio::time::timeout(self.settings.request_timeout, taken).await.unwrap_or_else(|_| {
+            Err(Error::unavailable("too many commits wait for the cluster")
+                .with_bytes("partition", &sealed.home().partition))
+        })
     }
 
     /// Carries out a commit whose node has joined; its intent is left to be ended.

@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::time::Instant;
 
 use super::Inner;
 use super::cluster::{Batched, Link};
@@ -238,6 +239,7 @@ impl Inner {
         conditions: bool,
     ) -> Result<Option<Decision>> {
         self.heads.note(proposal.home, None);
+        let begun = Instant::now();
         let batch = transaction(link, proposal, latest, conditions);
         match link.conditional_batch(batch).await {
             Ok(true) => Ok(Some(Decision::Took)),
@@ -245,10 +247,16 @@ impl Inner {
             Err(Fate::NotDone(error)) => Err(error),
             Err(Fate::Unknown(error)) => {
                 tracing::debug!(%error, commit = %proposal.tid, "unknown outcome is being settled");
-                Ok(Some(match self.bar(link, proposal.home, proposal.tid).await? {
-                    true => Decision::Stale,
-                    false => Decision::Took,
-                }))
+                // Whoever waits hears in time that nothing is known, if the cluster is away.
+                let most = self.settings.request_timeout;
+                let left = most.saturating_sub(begun.elapsed()).max(most / 4);
+                let bar = self.bar(link, proposal.home, proposal.tid);
+                match tokio::time::timeout(left, bar).await {
+                    Ok(Ok(true)) => Ok(Some(Decision::Stale)),
+                    Ok(Ok(false)) => Ok(Some(Decision::Took)),
+                    Ok(Err(error)) => Err(error),
+                    Err(_) => Err(error),
+                }
             }
         }
     }
