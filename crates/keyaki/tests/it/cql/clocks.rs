@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use keyaki::cell::{SystemWallClock, Value, ValueRef, WallClock};
 use keyaki::engine::Rules;
+use keyaki::settings::CqlSettings;
 use keyaki::store::{Bucket, Committed, Previous, Store, View};
 use keyaki::testing::random::Random;
 
@@ -69,7 +70,8 @@ async fn cql_registers_are_linearisable_though_clocks_differ() {
 async fn cql_what_follows_is_right_though_clocks_differ() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
-    let settings = keyspaces.fresh();
+    // The feed waits three leases for processes that are gone.
+    let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
     let dir = tempfile::tempdir().unwrap();
     let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
     let ledger = Ledger::create(&store_on(&engine, 1)).await;

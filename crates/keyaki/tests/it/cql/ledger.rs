@@ -17,6 +17,9 @@ const COUNT: &[u8] = b"count";
 const TOTAL: &str = "total";
 const VIEWS: [&str; 3] = ["one", "two", "three"];
 
+/// An item's number, and how it is stored.
+pub type Found = (u64, Option<Vec<u8>>);
+
 /// Items in a bucket.
 #[derive(Clone)]
 pub struct Ledger {
@@ -50,7 +53,7 @@ impl Ledger {
     }
 
     /// The item's number, and how it is stored.
-    pub async fn number(&self, item: &str) -> Result<(u64, Option<Vec<u8>>)> {
+    pub async fn number(&self, item: &str) -> Result<Found> {
         let stored = self.bucket.stored(item.as_bytes(), COUNT).await?;
         let number = stored.as_deref().map_or(0, decode);
         Ok((number, stored))
@@ -58,7 +61,13 @@ impl Ledger {
 
     /// Reads an item's number and moves it on, if nobody else does in between.
     pub async fn step(&self, item: &str) -> Result<Committed> {
-        let (number, stored) = self.number(item).await?;
+        let found = self.number(item).await?;
+        self.step_from(item, found).await
+    }
+
+    /// Moves it on from where it was found.
+    pub async fn step_from(&self, item: &str, found: Found) -> Result<Committed> {
+        let (number, stored) = found;
         let previous = stored.as_deref().map_or(Previous::Absent, Previous::Stored);
         let next = number + 1;
         self.bucket
@@ -88,7 +97,12 @@ impl Ledger {
 
     /// Moves an item's number on without anything that follows from it.
     pub async fn step_alone(&self, item: &str) -> Result<Committed> {
-        let (number, stored) = self.number(item).await?;
+        let found = self.number(item).await?;
+        self.step_alone_from(item, found).await
+    }
+
+    pub async fn step_alone_from(&self, item: &str, found: Found) -> Result<Committed> {
+        let (number, stored) = found;
         let previous = stored.as_deref().map_or(Previous::Absent, Previous::Stored);
         let next = (number + 1).to_be_bytes();
         let draft = self

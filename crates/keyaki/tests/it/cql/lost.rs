@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use keyaki::cell::SystemWallClock;
 use keyaki::engine::Rules;
@@ -15,7 +16,9 @@ use super::proxy::{Fate, Proxy, Request};
 use super::{Keyspaces, nodes, open, shared, store_on};
 
 const WRITERS: usize = 4;
-const STEPS: usize = 25;
+const STEPS: usize = 30;
+/// Between losses.
+const APART: Duration = Duration::from_millis(100);
 /// An item that all writers step on; each has one of its own, too.
 const CONTENDED: &str = "contended";
 
@@ -45,12 +48,14 @@ async fn lose(
     let engine = open(proxied, Rules::default(), Arc::new(SystemWallClock));
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     let lost = Arc::new(AtomicUsize::new(0));
-    let (mut met, counted) = (0, lost.clone());
+    let (mut met, counted, mut last) = (0, lost.clone(), Instant::now());
     proxy.judge(move |request| {
         met += usize::from(which(request));
-        if !which(request) || !met.is_multiple_of(every) {
+        // A node without connections is no node: the driver needs a moment to make new ones.
+        if !which(request) || met < every || last.elapsed() < APART {
             return Fate::Pass;
         }
+        (met, last) = (0, Instant::now());
         match counted.fetch_add(1, Relaxed) % 2 {
             0 => Fate::lose(),
             _ => Fate::Refuse,
@@ -60,7 +65,7 @@ async fn lose(
     proxy.let_pass();
     let lost = lost.load(Relaxed);
     println!("{done:?} steps took, {lost} answers were lost");
-    assert!(lost > WRITERS * STEPS / 10, "hardly anything was lost: {lost}");
+    assert!(lost >= 4, "hardly anything was lost: {lost}");
     engine.close().await.unwrap();
     assert_eq!(engine.settle().await.unwrap(), 0, "an intent was left");
     for (item, done) in done {

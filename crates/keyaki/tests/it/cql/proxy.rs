@@ -59,7 +59,6 @@ pub type Judge = Box<dyn FnMut(&Request) -> Fate + Send>;
 
 /// A proxy to all nodes, until it is dropped.
 pub struct Proxy {
-    port: u16,
     nodes: Vec<String>,
     shared: Arc<Shared>,
 }
@@ -93,7 +92,7 @@ impl Proxy {
             let (node, shared) = (node.clone(), shared.clone());
             thread::spawn(move || accept(&listener, &node, &shared));
         }
-        Self { port, nodes, shared }
+        Self { nodes, shared }
     }
 
     /// Where to connect instead.
@@ -121,7 +120,6 @@ impl Drop for Proxy {
         for node in &self.nodes {
             let _ = TcpStream::connect(node);
         }
-        println!("proxy at port {} has ended", self.port);
     }
 }
 

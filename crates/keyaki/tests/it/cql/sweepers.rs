@@ -1,6 +1,7 @@
 //! Sweepers beside each other and beside the writers whose commits they settle, all of them processes of their own.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use keyaki::cell::SystemWallClock;
 use keyaki::engine::Rules;
@@ -56,7 +57,8 @@ async fn cql_a_commit_that_a_sweeper_overtakes_is_stamped_anew() {
 async fn cql_sweepers_may_run_beside_each_other_and_beside_writers() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
-    let settings = keyspaces.fresh();
+    // The feed waits three leases for processes that are gone.
+    let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
     let dir = tempfile::tempdir().unwrap();
     let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
@@ -78,6 +80,7 @@ async fn cql_sweepers_may_run_beside_each_other_and_beside_writers() {
         async move {
             loop {
                 ledger.fold().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }
     });
@@ -89,6 +92,7 @@ async fn cql_sweepers_may_run_beside_each_other_and_beside_writers() {
         let parsed: u64 = parsed.unwrap_or_else(|| panic!("{told}")).parse().unwrap();
         done += parsed;
     }
+    assert!(!folding.is_finished(), "{:?}", folding.await);
     folding.abort();
     let settled: Vec<_> = sweepers.iter().map(|sweeper| sweeper.notes().len() - 1).collect();
     println!("{done} steps took, sweepers found something {settled:?} times");

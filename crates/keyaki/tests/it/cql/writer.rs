@@ -65,17 +65,18 @@ async fn kill_everywhere(settings: CqlSettings, moment: Moment) -> Kills {
     let dir = tempfile::tempdir().unwrap();
     let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
-    let proxy = Proxy::start(&nodes());
-    let proxied = CqlSettings { nodes: proxy.nodes(), ..settings.clone() };
     let mut sweeper = Task::new("sweeper", &settings, dir.path()).start();
     assert_eq!(sweeper.hear(), "ready");
+    // Each has a proxy of its own, so that the next can get ready meanwhile.
     let start = |step: usize| {
-        Task::new("writer of one", &proxied, dir.path()).on_items([item(step)]).start()
+        let proxy = Proxy::start(&nodes());
+        let proxied = CqlSettings { nodes: proxy.nodes(), ..settings.clone() };
+        (Task::new("writer of one", &proxied, dir.path()).on_items([item(step)]).start(), proxy)
     };
     let mut kills = Kills::default();
     let mut next = start(0);
     for step in 0..STEPS_MAX {
-        let mut writer = std::mem::replace(&mut next, start(step + 1));
+        let (mut writer, proxy) = std::mem::replace(&mut next, start(step + 1));
         assert_eq!(writer.hear(), "ready");
         let killed_at = kill_at(&proxy, &mut writer, step, moment);
         let acknowledged = writer.notes().iter().any(|note| note == "done");
@@ -110,8 +111,8 @@ fn kill_at(proxy: &Proxy, writer: &mut Process, step: usize, moment: Moment) -> 
         left = usize::MAX;
         let (kill, note, request) = (kill.clone(), note.clone(), request.clone());
         let kill = move || {
-            kill();
             *note.lock().unwrap() = Some(request);
+            kill();
         };
         match moment {
             Moment::After => Fate::Lose(Box::new(kill)),
