@@ -113,10 +113,9 @@ impl Inner {
             if partitions.is_empty() {
                 return Ok(());
             }
-            let folds: Vec<_> = partitions
+            let folds = partitions
                 .iter()
-                .map(|partition| self.roll_up_partition(link, space, partition, &nodes))
-                .collect();
+                .map(|partition| self.roll_up_partition(link, space, partition, &nodes));
             at_once(AT_ONCE, folds).await?;
         }
     }
