@@ -142,9 +142,6 @@ impl Inner {
             if latest.is_some_and(|latest| latest >= proposal.tid.time()) {
                 return Ok(Decision::Stale);
             }
-            if latest.is_none() {
-                self.list_home(link, proposal.home).await?;
-            }
             if let Some(decision) = self.transact(link, proposal, latest, true).await? {
                 return Ok(decision);
             }
@@ -158,7 +155,7 @@ impl Inner {
             if let Some(decision) = self.judge_found(proposal, &found, judge)? {
                 return Ok(decision);
             }
-            self.prepare_found(link, proposal, &mut found).await?;
+            self.complete_found(link, &mut found).await?;
             if let Some(decision) = self.transact(link, proposal, found.latest, false).await? {
                 return Ok(decision);
             }
@@ -166,37 +163,26 @@ impl Inner {
         Ok(Decision::Stale)
     }
 
-    /// Does ahead of time what must come before the transaction and needs no intent. Answers the partition as it
-    /// was found, if it had to be looked at.
+    /// Does ahead of time what needs no intent. Answers the partition as it was found, if it had to be looked at.
     pub(super) async fn make_ready(
         &self,
         link: &Link,
         proposal: &Proposal<'_>,
     ) -> Result<Option<Found>> {
-        match self.guess(proposal) {
-            Some(Some(_)) => Ok(None),
-            Some(None) => self.list_home(link, proposal.home).await.map(|()| None),
-            None => {
-                let mut found = self.look(link, proposal).await?;
-                self.prepare_found(link, proposal, &mut found).await?;
-                Ok(Some(found))
-            }
+        self.list_home(link, proposal.home).await?;
+        if self.guess(proposal).is_some() {
+            return Ok(None);
         }
+        let mut found = self.look(link, proposal).await?;
+        self.complete_found(link, &mut found).await?;
+        Ok(Some(found))
     }
 
-    /// Completes the commit before, and lists a new partition.
-    async fn prepare_found(
-        &self,
-        link: &Link,
-        proposal: &Proposal<'_>,
-        found: &mut Found,
-    ) -> Result<()> {
-        if let Some(before) = found.pending.take() {
-            self.finish_pending(link, before).await?;
-        }
-        match found.latest {
-            Some(_) => Ok(()),
-            None => self.list_home(link, proposal.home).await,
+    /// Completes the commit before this one.
+    async fn complete_found(&self, link: &Link, found: &mut Found) -> Result<()> {
+        match found.pending.take() {
+            Some(before) => self.finish_pending(link, before).await,
+            None => Ok(()),
         }
     }
 
@@ -240,9 +226,12 @@ impl Inner {
     ) -> Result<Option<Decision>> {
         self.heads.note(proposal.home, None);
         let begun = Instant::now();
-        let batch = transaction(link, proposal, latest, conditions);
-        match link.conditional_batch(batch).await {
-            Ok(true) => Ok(Some(Decision::Took)),
+        let transaction = link.conditional_batch(transaction(link, proposal, latest, conditions));
+        // Nobody hears that a commit took before its partition is listed. If the process ends in between, the next
+        // one to commit there lists it.
+        let (done, listed) = tokio::join!(transaction, self.list_home(link, proposal.home));
+        match done {
+            Ok(true) => listed.map(|()| Some(Decision::Took)),
             Ok(false) => Ok(None),
             Err(Fate::NotDone(error)) => Err(error),
             Err(Fate::Unknown(error)) => {

@@ -37,7 +37,10 @@ const ROWS_DELETED: usize = 100;
 
 /// Cells that readers found crowded, to be folded soon; a cell that finds no room here is found again.
 #[derive(Default)]
-pub struct Crowded(Mutex<BTreeSet<(SpaceId, Vec<u8>, Vec<u8>)>>);
+pub struct Crowded(Mutex<BTreeSet<CellName>>);
+
+/// Space, partition and sort key.
+type CellName = (SpaceId, Vec<u8>, Vec<u8>);
 
 impl Crowded {
     /// Asks for a cell to be folded.
@@ -48,7 +51,7 @@ impl Crowded {
         }
     }
 
-    fn take(&self) -> BTreeSet<(SpaceId, Vec<u8>, Vec<u8>)> {
+    fn take(&self) -> BTreeSet<CellName> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
