@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use keyaki::Kind;
 use keyaki::cell::{SystemWallClock, WallClock};
 use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
@@ -26,6 +27,9 @@ mod tombstones; // what reading costs after many updates
 mod writer; // a writer killed at every step
 
 use ledger::Ledger;
+
+/// More than a loaded machine needs for anything that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Held for writing by a test that takes nodes away, for reading by all others.
 static CLUSTER: RwLock<()> = RwLock::const_new(());
@@ -110,11 +114,27 @@ impl WallClock for Skewed {
     }
 }
 
+/// Asks until there is an answer: a loaded machine's nodes may be late.
+async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> T
+where
+    F: Future<Output = keyaki::Result<T>>,
+{
+    let begun = Instant::now();
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(error) if error.kind() == Kind::Unavailable && begun.elapsed() < PATIENCE => {}
+            Err(error) => panic!("{error:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// Waits for what comes true by itself.
 async fn eventually(what: &str, mut is_true: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_true().await {
-        assert!(begun.elapsed() < Duration::from_secs(60), "not within a minute: {what}");
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

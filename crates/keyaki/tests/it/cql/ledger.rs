@@ -11,6 +11,8 @@ use keyaki::cell::{Tid, Value, ValueRef};
 use keyaki::engine::{BucketId, RuleSpec, SpaceId, SpaceSpec, Write};
 use keyaki::store::{Bucket, BucketSpec, Change, Committed, PageRequest, Previous, Store, View};
 
+use super::patiently;
+
 const SUMS: &str = "sums";
 const COUNT: &[u8] = b"count";
 /// A merged cell that all items share.
@@ -39,7 +41,7 @@ impl Ledger {
     pub async fn create(store: &Store) -> Self {
         let spaces = vec![SpaceSpec::derived(BucketId(0), SUMS).merging(RuleSpec::named("sum"))];
         let spec = BucketSpec { spaces, ..BucketSpec::default() };
-        Self::of(store.create_bucket(spec).await.unwrap())
+        Self::of(patiently(|| store.create_bucket(spec.clone())).await)
     }
 
     /// The one that was created in this store's keyspace.
@@ -133,19 +135,22 @@ impl Ledger {
 
     /// Demands all that follows from an item's number, which it answers.
     pub async fn survey(&self, item: &str) -> u64 {
-        let (number, _) = self.number(item).await.unwrap();
+        let (number, _) = patiently(|| self.number(item)).await;
+        let caller = Authorisations::none();
         for view in VIEWS {
             let prefix = Parts::new().bytes(item.as_bytes()).into_bytes();
             let request = PageRequest::first(10).with_prefix(&prefix);
-            let page = self.bucket.page(&nobody(), &View::named(view), &request).await.unwrap();
+            let view = View::named(view);
+            let page = patiently(|| self.bucket.page(&caller, &view, &request)).await;
             let entries: Vec<u64> =
                 page.entries.iter().map(|entry| number_of(&entry.payload)).collect();
             let expected: Vec<u64> = (number..=number).filter(|number| *number > 0).collect();
-            assert_eq!(entries, expected, "view {view} of {item}");
+            assert_eq!(entries, expected, "{view:?} of {item}");
         }
         assert_eq!(self.sum(item).await, number, "sum of {item}");
         for other in number.saturating_sub(1)..=number + 1 {
-            let owner = self.bucket.claimed(&name(item, other)).await.unwrap();
+            let name = name(item, other);
+            let owner = patiently(|| self.bucket.claimed(&name)).await;
             let expected = (other == number && number > 0).then_some(item.as_bytes());
             let owner = owner.map(|owner| owner.partition);
             assert_eq!(owner.as_deref(), expected, "name {other} of {item}");
@@ -165,15 +170,16 @@ impl Ledger {
 
     async fn sum(&self, item: &str) -> u64 {
         let engine = self.bucket.store().engine();
-        let stored = engine.read(self.sums, SUMS.as_bytes(), item.as_bytes()).await.unwrap();
+        let read = || engine.read(self.sums, SUMS.as_bytes(), item.as_bytes());
+        let stored = patiently(read).await;
         stored.as_deref().map_or(0, decode)
     }
 
     /// The feed after `since`, as far as it goes now, and where it goes on.
     pub async fn changes(&self, mut since: Option<Tid>) -> (Vec<Recorded>, Option<Tid>) {
-        let mut read = Vec::new();
+        let (mut read, caller) = (Vec::new(), Authorisations::none());
         loop {
-            let page = self.bucket.changes(&nobody(), since, 100).await.unwrap();
+            let page = patiently(|| self.bucket.changes(&caller, since, 100)).await;
             read.extend(page.changes.into_iter().map(|record| Recorded {
                 id: record.id,
                 item: record.change.item,
@@ -185,10 +191,6 @@ impl Ledger {
             }
         }
     }
-}
-
-fn nobody() -> Authorisations {
-    Authorisations::none()
 }
 
 fn entry_key(item: &str, number: u64) -> Vec<u8> {

@@ -18,7 +18,7 @@ use keyaki::store::{Committed, Store};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
-use super::{Skewed, clocks, open, rand, store_on};
+use super::{Skewed, clocks, open, patiently, rand, store_on};
 use crate::crash::journal::{self, Journal};
 
 const TASK: &str = "KEYAKI_CQL_TASK";
@@ -170,7 +170,7 @@ async fn play(task: &Task) {
     let journal = Journal::open(&task.journal);
     let clock = Arc::new(Skewed { ahead_s: task.ahead_s });
     let engine = open(task.settings(), Rules::default(), clock);
-    engine.connect().await.unwrap();
+    patiently(|| engine.connect()).await;
     let store = store_on(&engine, rand() as u64 >> 2);
     journal.note("ready");
     match task.role.as_str() {
