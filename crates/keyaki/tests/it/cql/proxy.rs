@@ -38,13 +38,16 @@ impl Request {
     }
 }
 
+/// What happens when an answer comes.
+pub type Then = Box<dyn FnOnce() + Send>;
+
 /// What becomes of a request. Its connection is closed unless it passes.
 pub enum Fate {
     Pass,
     /// It never arrives.
     Refuse,
     /// It is done, and this happens when the answer comes, which nobody gets.
-    Lose(Box<dyn FnOnce() + Send>),
+    Lose(Then),
 }
 
 impl Fate {
@@ -160,7 +163,7 @@ struct Connection {
     /// By stream ids: statements that are being prepared.
     preparing: Mutex<HashMap<[u8; 2], String>>,
     /// And requests whose answers are to be lost.
-    losing: Mutex<HashMap<[u8; 2], Box<dyn FnOnce() + Send>>>,
+    losing: Mutex<HashMap<[u8; 2], Then>>,
 }
 
 struct Frame {

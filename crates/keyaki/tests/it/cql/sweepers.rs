@@ -13,7 +13,7 @@ use super::process::Task;
 use super::proxy::{Fate, Proxy};
 use super::{Keyspaces, demand_all, nodes, open, shared, store_on};
 
-const STEPS: u64 = 120;
+const STEPS: u64 = 48;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "needs KEYAKI_CQL"]

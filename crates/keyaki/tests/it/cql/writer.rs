@@ -54,7 +54,7 @@ async fn kill_and_sweep(moment: Moment) {
     for part in ["SET latest", "SET pending", "SET value", "INSERT INTO", "DELETE FROM"] {
         assert!(scene.kill(Target::Statement(part)).await, "no request says {part}");
     }
-    println!("{} kills, of which {} left nothing", scene.runs, scene.absent);
+    println!("{} writers, of which {} left nothing", scene.runs, scene.absent);
     assert!(scene.absent > 0 && scene.whole > 0, "kills on one side of the decision only");
     let items: Vec<String> = (0..scene.runs).map(item).collect();
     demand_all(&scene.ledger, &items, (scene.runs + scene.whole) as u64).await;
