@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 const HEADER: usize = 9;
 const RESULT: u8 = 0x08;
@@ -64,6 +64,7 @@ pub type Judge = Box<dyn FnMut(&Request) -> Fate + Send>;
 pub struct Proxy {
     nodes: Vec<String>,
     shared: Arc<Shared>,
+    listening: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -90,12 +91,13 @@ impl Proxy {
             closed: AtomicBool::new(false),
         });
         let nodes = at_port(cluster, port);
-        for (node, proxied) in cluster.iter().zip(&nodes) {
+        let listen = |(node, proxied): (&String, &String)| {
             let listener = TcpListener::bind(proxied).unwrap();
             let (node, shared) = (node.clone(), shared.clone());
-            thread::spawn(move || accept(&listener, &node, &shared));
-        }
-        Self { nodes, shared }
+            thread::spawn(move || accept(&listener, &node, &shared))
+        };
+        let listening = cluster.iter().zip(&nodes).map(listen).collect();
+        Self { nodes, shared, listening }
     }
 
     /// Where to connect instead.
@@ -116,12 +118,13 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.closed.store(true, SeqCst);
+        // Wakes who waits for connections, and waits for the port to be free again.
+        for (node, listening) in self.nodes.iter().zip(self.listening.drain(..)) {
+            let _ = TcpStream::connect(node);
+            let _ = listening.join();
+        }
         for link in self.shared.links.lock().unwrap().drain(..) {
             let _ = link.shutdown(Shutdown::Both);
-        }
-        // Wakes who waits for connections.
-        for node in &self.nodes {
-            let _ = TcpStream::connect(node);
         }
     }
 }
