@@ -5,15 +5,25 @@ use std::time::Duration;
 use super::rules::{at_most, sound, younger_than};
 use super::steps::*;
 use super::{BUCKET, Trial};
+use crate::cell::ValueRef;
 use crate::engine::{Engine, Expect, RuleSpec, ScanRequest, SpaceId, SpaceSpec, Swept};
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// After so long, what was written in the minute's first moments has aged: an engine's clock may be a little ahead.
-const OVER_A_MINUTE: Duration = Duration::from_secs(61);
 
 async fn ageing(engine: &dyn Engine) -> SpaceId {
     let rule = younger_than(MINUTE.as_micros() as u64);
     create(engine, SpaceSpec::home(BUCKET, "ageing").keeping(rule)).await
+}
+
+/// Lets time pass until the cell's last moment, and then the moment after.
+async fn age(t: &Trial, space: SpaceId, partition: &[u8], sort: &[u8]) {
+    let engine = t.engine().as_ref();
+    let cell = stored(engine, space, partition, sort).await.unwrap();
+    let written = ValueRef::decode(&cell).unwrap().time;
+    let aged_at = written.micros() + MINUTE.as_micros() as u64;
+    t.clock().set(aged_at - 1);
+    assert!(payload(engine, space, partition, sort).await.is_some(), "it has a moment left");
+    t.clock().set(aged_at);
 }
 
 /// A home space whose bad cells go to the second space.
@@ -52,7 +62,7 @@ pub async fn aged_cells_are_hidden_at_once(t: Trial) {
     t.clock().advance(MINUTE / 2);
     done(engine, b"p", |c| c.write(space, b"young", put(b"y"))).await;
     assert_eq!(sorts(engine, ScanRequest::partition(space, b"p")).await.len(), 2);
-    t.clock().advance(OVER_A_MINUTE - MINUTE / 2);
+    age(&t, space, b"p", b"old").await;
     assert_hidden(engine, space, b"p", b"old").await;
     assert_eq!(payload(engine, space, b"p", b"young").await.unwrap(), b"y");
 }
@@ -65,7 +75,7 @@ pub async fn hidden_cells_are_absent_to_expectations(t: Trial) {
         c.write(judged, b"cell", put(b"bad"));
     })
     .await;
-    t.clock().advance(OVER_A_MINUTE);
+    age(&t, ageing, b"p", b"cell").await;
     let refused = refusals(engine, b"p", |c| {
         c.expect(ageing, b"cell", Expect::Present);
         c.expect(judged, b"cell", Expect::Present);
@@ -126,7 +136,7 @@ pub async fn aged_cells_stay_gone_after_compaction(mut t: Trial) {
     })
     .await;
     t.engine().compact(space).await.unwrap();
-    t.clock().advance(OVER_A_MINUTE);
+    age(&t, space, b"p", b"old").await;
     done(t.engine().as_ref(), b"p", |c| c.write(space, b"renewed", put(b"y"))).await;
     t.engine().compact(space).await.unwrap();
     for reopened in [false, true] {
@@ -148,7 +158,7 @@ pub async fn a_sweep_removes_what_has_aged_and_only_that(t: Trial) {
     })
     .await;
     assert_eq!(engine.sweep(space).await.unwrap(), Swept::default(), "all are young");
-    t.clock().advance(OVER_A_MINUTE);
+    age(&t, space, b"p", b"old").await;
     done(engine, b"p", |c| c.write(space, b"young", put(b"y"))).await;
     assert_eq!(engine.sweep(space).await.unwrap(), Swept { expired: 2, invalid: 0 });
     assert_eq!(engine.sweep(space).await.unwrap(), Swept::default(), "they are gone");
@@ -256,7 +266,7 @@ pub async fn an_expired_part_counts_until_it_is_swept(t: Trial) {
     let space = create(engine, spec).await;
     add(engine, space, b"n", 1).await;
     t.settle().await;
-    t.clock().advance(OVER_A_MINUTE);
+    age(&t, space, b"d", b"n").await;
     assert_hidden(engine, space, b"d", b"n").await;
     engine.compact(space).await.unwrap();
     add(engine, space, b"n", 2).await;
