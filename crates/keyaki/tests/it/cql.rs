@@ -17,6 +17,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 mod clocks; // processes whose clocks differ
 mod conformance; // the table of what every engine must do
 mod history; // whether what was recorded could have happened
+mod leavers; // processes that end in good order
 mod ledger; // what the fault tests write
 mod lost; // answers that never arrive
 mod members; // nodes of the cluster that go and come back

@@ -3,11 +3,43 @@
 //! Operands are read first and the base after: what was folded in between is listed in the base, and so counted
 //! once. Ids stay listed long after their rows are gone (`rollup`), longer than such a pair of reads may take.
 
+use std::sync::Arc;
+
 use super::cluster::Link;
 use super::rows::{Base, Operand, Place, Range, behind};
 use crate::engine::fold;
 use crate::engine::space::Space;
 use crate::error::Result;
+
+/// A merged cell.
+#[derive(Clone, Copy)]
+pub struct MergedCell<'a> {
+    /// Its space.
+    pub space: &'a Arc<Space>,
+    /// Its partition.
+    pub partition: &'a [u8],
+    /// Its sort key.
+    pub sort: &'a [u8],
+}
+
+impl<'a> MergedCell<'a> {
+    /// The rows it is made of are among these.
+    pub fn place(self) -> Place<'a> {
+        Place::of(self.space, self.partition)
+    }
+
+    /// Its base and its operands, which are read first.
+    pub async fn parts(self, link: &Link) -> Result<(Base, Vec<Operand>)> {
+        let operands = self.place().operands(link, &Range::one(self.sort), false, i32::MAX).await?;
+        Ok((self.place().base(link, self.sort).await?, operands))
+    }
+
+    /// Its value, and whether it is crowded.
+    pub async fn value(self, link: &Link) -> Result<(Option<Vec<u8>>, bool)> {
+        let (base, operands) = self.parts(link).await?;
+        Ok((folded(self.space, &base, &operands), operands.len() >= CROWD))
+    }
+}
 
 /// Some whole cells of a range, in scan order, and the part of the range they are all of.
 pub struct MergedPage {
@@ -47,19 +79,6 @@ pub async fn page(
     let crowded = groups.filter(|group| group.len() >= CROWD).map(|group| group[0].sort.clone());
     let crowded = crowded.collect();
     Ok(MergedPage { cells: combine(space, bases, operands, backward), covered, crowded })
-}
-
-/// One merged cell, and whether it is crowded.
-pub async fn cell(
-    link: &Link,
-    space: &Space,
-    partition: &[u8],
-    sort: &[u8],
-) -> Result<(Option<Vec<u8>>, bool)> {
-    let place = Place::of(space, partition);
-    let operands = place.operands(link, &Range::one(sort), false, i32::MAX).await?;
-    let base = place.base(link, sort).await?;
-    Ok((folded(space, &base, &operands), operands.len() >= CROWD))
 }
 
 /// Operands of cells that are not cut by the end of the page; a cell that is goes to the next one, whole.

@@ -61,6 +61,7 @@ mod walk;
 mod wire;
 
 use cluster::{Cluster, Link};
+use merged::MergedCell;
 use rows::Place;
 
 /// Between rounds of what is done without being asked.
@@ -137,9 +138,7 @@ impl CqlEngine {
     /// `Unavailable` if it can't be reached.
     pub async fn connect(&self) -> Result<()> {
         let link = self.inner.cluster.link().await?;
-        for node in self.inner.listed(link).await? {
-            self.inner.stamps.clock().observe(node.settled);
-        }
+        self.inner.catch_up(link).await?;
         self.inner.refresh_spaces(link).await.map(drop)
     }
 
@@ -153,7 +152,8 @@ impl CqlEngine {
         self.inner.settle_all(link).await
     }
 
-    /// Waits for all commits of this process to end, and tells the others how far it got.
+    /// Waits for all commits of this process to end, and tells the others that it is done: they need not wait for
+    /// it. If it goes on all the same, it joins again.
     ///
     /// # Errors
     /// Those of the cluster.
@@ -161,7 +161,7 @@ impl CqlEngine {
         let all = self.inner.room.acquire_many(COMMITS_MAX as u32).await;
         let _all = all.map_err(|_| Error::internal("commits have ended"))?;
         let link = self.inner.cluster.link().await?;
-        self.inner.show_up(link, self.inner.node).await
+        self.inner.leave(link).await
     }
 }
 
@@ -198,13 +198,14 @@ impl Inner {
     async fn stored(
         &self,
         link: &Link,
-        space: &Space,
+        space: &Arc<Space>,
         partition: &[u8],
         sort: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         match space.merges() {
             true => {
-                let (value, crowded) = merged::cell(link, space, partition, sort).await?;
+                let cell = MergedCell { space, partition, sort };
+                let (value, crowded) = cell.value(link).await?;
                 if crowded {
                     self.crowded.note(space.id(), partition, sort.to_vec());
                 }

@@ -22,6 +22,9 @@ use super::wire::Reader;
 use crate::cell::{Tid, Time};
 use crate::error::{Error, Result};
 
+/// Not a node, but how far all that are no longer listed had got: whoever joins must be later. Ids of nodes are
+/// shorter. Its row's timestamp is its settled time, so the latest one stays, whoever writes it.
+const FLOOR: u64 = u64::MAX;
 /// Leases that others wait before they take a process off the list.
 const LEASES_WAITED: u32 = 3;
 
@@ -83,15 +86,13 @@ impl Nodes {
         }
     }
 
+    fn is_ours(&self, node: u64) -> bool {
+        self.ours().contains_key(&node)
+    }
+
     /// Whether the lease of a commit's node lasts.
     pub fn may_commit(&self, tid: Tid, lease: Duration) -> bool {
         self.ours().get(&tid.node()).is_some_and(|ours| ours.begun.elapsed() < lease)
-    }
-
-    /// Whether all commits of a node below a time are done. A node that is not listed is done.
-    pub fn is_settled(listed: &[Listed], tid: Tid) -> bool {
-        let node = listed.iter().find(|listed| listed.node == tid.node());
-        node.is_none_or(|node| tid.time() < node.settled)
     }
 }
 
@@ -123,9 +124,13 @@ impl Inner {
             written: last.map_or(now, |last| now.max(later(last.row.written, 2))),
         };
         self.write_row(link, &row).await?;
+        if last.is_some() && !self.nodes.is_ours(node) {
+            // It has left meanwhile.
+            return self.strike(link, &row).await;
+        }
         if joining {
-            let listed = self.listed(link).await?;
-            for other in listed.iter().filter(|other| other.node != node) {
+            let rows = self.rows(link).await?;
+            for other in rows.iter().filter(|other| other.node != node) {
                 self.stamps.clock().observe(other.settled);
                 row.settled = row.settled.max(other.settled);
             }
@@ -191,8 +196,23 @@ impl Inner {
         Ok(())
     }
 
+    /// Has the clock go ahead of everything that anybody has settled.
+    pub(super) async fn catch_up(&self, link: &Link) -> Result<()> {
+        for row in self.rows(link).await? {
+            self.stamps.clock().observe(row.settled);
+        }
+        Ok(())
+    }
+
     /// Every node on the list.
     pub(super) async fn listed(&self, link: &Link) -> Result<Vec<Listed>> {
+        let mut listed = self.rows(link).await?;
+        listed.retain(|row| row.node != FLOOR);
+        Ok(listed)
+    }
+
+    /// The list as it is: whoever joins must be later than each of these is settled.
+    async fn rows(&self, link: &Link) -> Result<Vec<Listed>> {
         let partition = own::nodes();
         let all = link.statements.derived_range.pick(false, false);
         let rows = link.read(all, (OWN, &partition[..], NOTHING, i32::MAX)).await?;
@@ -207,6 +227,8 @@ impl Inner {
 
     /// Takes a node off the list whose commits are all finished.
     pub(super) async fn strike(&self, link: &Link, node: &Listed) -> Result<()> {
+        let settled = node.settled;
+        self.write_row(link, &Listed { node: FLOOR, settled, written: settled }).await?;
         let partition = own::nodes();
         let at = later(node.written, 1).micros() as i64;
         let row = (at, OWN, &partition[..], &node.node.to_be_bytes()[..]);
@@ -231,6 +253,21 @@ impl Inner {
             }
         }
         Ok(gone)
+    }
+
+    /// Takes all nodes of this process off the list, when nothing of theirs is left to do. The list keeps how far its
+    /// clock was, even if it has committed nothing that needed a place there.
+    pub(super) async fn leave(&self, link: &Link) -> Result<()> {
+        self.show_up(link, self.node).await?;
+        for node in self.show_up_all(link).await? {
+            let left = self.nodes.ours().remove(&node);
+            if let Some(Lease { row, .. }) = left {
+                // If it joins again, its row must outlive this deletion.
+                self.stamps.clock().observe(later(row.written, 1));
+                self.strike(link, &row).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Shows up for all nodes of this process, and answers which those are.

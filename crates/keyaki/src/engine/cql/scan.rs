@@ -33,8 +33,13 @@ pub struct PartitionScan {
     backward: bool,
     ended: bool,
     rows: usize,
+    /// A page that was read and not yet asked for.
+    ahead: Option<Page>,
     crowded: Vec<Vec<u8>>,
 }
+
+/// Keys and values.
+type Page = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl PartitionScan {
     /// Nothing is read yet.
@@ -46,16 +51,23 @@ impl PartitionScan {
             range,
             backward,
             rows: ROWS_AT_FIRST,
+            ahead: None,
             crowded: Vec::new(),
         }
     }
 
-    /// The next cells as they are stored, hidden ones too, with whole keys; `None` at the end.
-    pub async fn next_stored(
-        &mut self,
-        link: &Link,
-        most: usize,
-    ) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+    /// Reads the next page before it is asked for. Answers its bytes.
+    pub async fn read_ahead(&mut self, link: &Link) -> Result<usize> {
+        self.ahead = self.next_stored(link, usize::MAX).await?;
+        let cells = self.ahead.iter().flatten();
+        Ok(cells.map(|(key, value)| key.len() + value.len()).sum())
+    }
+
+    /// About `most` next cells as they are stored, hidden ones too, with whole keys; `None` at the end.
+    pub async fn next_stored(&mut self, link: &Link, most: usize) -> Result<Option<Page>> {
+        if let Some(page) = self.ahead.take() {
+            return Ok(Some(page));
+        }
         if self.ended {
             return Ok(None);
         }
@@ -73,7 +85,7 @@ impl PartitionScan {
         Ok(Some(cells))
     }
 
-    async fn plain_page(&mut self, link: &Link, rows: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    async fn plain_page(&mut self, link: &Link, rows: usize) -> Result<Page> {
         let place = Place::of(&self.space, &self.partition);
         let cells = place.rows(link, &self.range, self.backward, rows as i32).await?;
         self.ended = cells.len() < rows;
@@ -86,7 +98,7 @@ impl PartitionScan {
         Ok(cells)
     }
 
-    async fn merged_page(&mut self, link: &Link, rows: usize) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    async fn merged_page(&mut self, link: &Link, rows: usize) -> Result<Page> {
         let (space, partition) = (&self.space, &self.partition);
         let page =
             merged::page(link, space, partition, &self.range, self.backward, rows as i32).await?;

@@ -130,6 +130,8 @@ pub struct Statements {
     pub put_derived: PreparedStatement,
     /// Deletes one.
     pub delete_derived: PreparedStatement,
+    /// Deletes the operands of a merged cell up to one of them.
+    pub delete_operands: PreparedStatement,
     /// Deletes a whole partition.
     pub clear_derived: PreparedStatement,
 }
@@ -251,6 +253,12 @@ impl Statements {
                 .await?,
             delete_derived: on
                 .blind(format!("DELETE FROM {derived} USING TIMESTAMP ? WHERE {DERIVED_KEY}"))
+                .await?,
+            delete_operands: on
+                .blind(format!(
+                    "DELETE FROM {derived} USING TIMESTAMP ? \
+                     WHERE {DERIVED_PARTITION} AND sort >= ? AND sort < ?"
+                ))
                 .await?,
             clear_derived: on
                 .blind(format!("DELETE FROM {derived} USING TIMESTAMP ? WHERE {DERIVED_PARTITION}"))

@@ -13,11 +13,10 @@ use super::cluster::Link;
 use super::commit::Errand;
 use super::home::{Decision, Found, Proposal};
 use super::intent::{Intent, Recorded};
-use super::merged;
+use super::merged::{self, MergedCell};
 use super::nodes::Leave;
-use super::rows::{Place, Range};
 use super::walk::Walk;
-use crate::cell::{ValueRef, key};
+use crate::cell::{Time, ValueRef, key};
 use crate::engine::commit::{Condition, Home, Refusal, StoredWrite};
 use crate::engine::space::{Space, SpaceKind};
 use crate::engine::sweep::Condemned;
@@ -36,6 +35,8 @@ impl Inner {
         space: &Arc<Space>,
     ) -> Result<Swept> {
         let mut swept = Swept::default();
+        // Known before any operand is read.
+        let floor = self.settled_by_all(link).await?;
         let mut walk = Walk::all(space);
         while let Some(scan) = walk.current(link).await? {
             let Some(cells) = scan.next_stored(link, CELLS_AT_ONCE).await? else {
@@ -48,7 +49,7 @@ impl Inner {
                 condemned.extend(Condemned::judge(space, stored, value, now)?);
             }
             condemned.retain(|cell| cell.may_go(&self.spaces));
-            self.remove(link, space, condemned, &mut swept).await?;
+            self.remove(link, space, condemned, floor, &mut swept).await?;
         }
         Ok(swept)
     }
@@ -58,6 +59,7 @@ impl Inner {
         link: &Arc<Link>,
         space: &Arc<Space>,
         condemned: Vec<Condemned>,
+        floor: Time,
         swept: &mut Swept,
     ) -> Result<()> {
         if space.record.spec.kind == SpaceKind::Home {
@@ -77,7 +79,7 @@ impl Inner {
         for cell in &condemned {
             self.copy(link, cell).await?;
             let gone = match space.merges() {
-                true => self.remove_merged(link, space, cell).await?,
+                true => self.remove_merged(link, space, cell, floor).await?,
                 false => self.remove_derived(link, space, cell).await?,
             };
             if gone {
@@ -112,16 +114,16 @@ impl Inner {
         &self,
         link: &Link,
         space: &Arc<Space>,
-        cell: &Condemned,
+        condemned: &Condemned,
+        floor: Time,
     ) -> Result<bool> {
-        let (_, partition, sort) = split(&cell.key)?;
-        let place = Place::of(space, &partition);
-        let operands = place.operands(link, &Range::one(sort), false, i32::MAX).await?;
-        let base = place.base(link, sort).await?;
-        if merged::folded(space, &base, &operands).as_ref() != Some(&cell.value) {
+        let (_, partition, sort) = split(&condemned.key)?;
+        let cell = MergedCell { space, partition: &partition, sort };
+        let (base, operands) = cell.parts(link).await?;
+        if merged::folded(space, &base, &operands).as_ref() != Some(&condemned.value) {
             return Ok(false);
         }
-        self.replace_base(link, space, &partition, sort, &base, None, &operands).await
+        self.replace_base(link, cell, &base, None, &operands, floor).await
     }
 
     /// Removes cells of one partition that are still as they were judged.

@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 use super::cluster::Link;
 use super::own::{DIRECTORY_SHARDS, Directory};
 use super::rows::{Place, Range, behind};
@@ -16,6 +18,9 @@ use crate::engine::space::{Space, SpaceKind};
 use crate::error::{Error, Result};
 
 const NAMES_READ: i32 = 500;
+/// Partitions that are read at once, as long as what is read is small.
+const AHEAD_MAX: usize = 32;
+const AHEAD_BYTES: usize = 1 << 20;
 
 /// A place in a space.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,18 +157,19 @@ impl Names {
     }
 }
 
-/// The cells of a space between two places.
+/// The cells of a space between two places. Partitions are often small: their first pages are read several at once.
 pub struct Walk {
     space: Arc<Space>,
     names: Names,
-    scan: Option<PartitionScan>,
+    scans: VecDeque<PartitionScan>,
+    at_once: usize,
 }
 
 impl Walk {
     /// All of a space.
     pub fn all(space: &Arc<Space>) -> Self {
         let names = Names::all(directory_of(space));
-        Self { space: space.clone(), names, scan: None }
+        Self { space: space.clone(), names, scans: VecDeque::new(), at_once: 1 }
     }
 
     /// A split of it.
@@ -173,29 +179,47 @@ impl Walk {
     pub fn of_split(space: &Arc<Space>, split: &Split, backward: bool) -> Result<Self> {
         let (from, to) = (Position::decode(&split.from)?, Position::decode(&split.to)?);
         let names = Names::new(directory_of(space), from, to, backward);
-        Ok(Self { space: space.clone(), names, scan: None })
+        Ok(Self { space: space.clone(), names, scans: VecDeque::new(), at_once: 1 })
     }
 
     /// The partition that is being read; `None` behind the last.
     pub async fn current(&mut self, link: &Link) -> Result<Option<&mut PartitionScan>> {
-        if self.scan.is_none() {
-            let Some((shard, name)) = self.names.next(link).await? else { return Ok(None) };
-            let mut range = Range::all();
-            let here = |end: &Position| end.shard == shard && end.partition == name;
-            if here(&self.names.from) {
-                range.from = self.names.from.sort.clone();
-            }
-            if here(&self.names.to) {
-                range.to = Some(self.names.to.sort.clone());
-            }
-            let backward = self.names.backward;
-            self.scan = Some(PartitionScan::new(&self.space, name, range, backward));
+        if self.scans.is_empty() {
+            self.read_ahead(link).await?;
         }
-        Ok(self.scan.as_mut())
+        Ok(self.scans.front_mut())
     }
 
     /// Goes on to the next partition.
     pub fn step(&mut self) {
-        self.scan = None;
+        self.scans.pop_front();
+    }
+
+    async fn read_ahead(&mut self, link: &Link) -> Result<()> {
+        while self.scans.len() < self.at_once
+            && let Some((shard, name)) = self.names.next(link).await?
+        {
+            let scan = self.scan_of(shard, name);
+            self.scans.push_back(scan);
+        }
+        let pages = self.scans.iter_mut().map(|scan| scan.read_ahead(link));
+        let bytes: usize = try_join_all(pages).await?.into_iter().sum();
+        self.at_once = match bytes <= AHEAD_BYTES / 2 {
+            true => (self.at_once * 2).min(AHEAD_MAX),
+            false => (self.at_once / 2).max(1),
+        };
+        Ok(())
+    }
+
+    fn scan_of(&self, shard: u16, name: Vec<u8>) -> PartitionScan {
+        let mut range = Range::all();
+        let here = |end: &Position| end.shard == shard && end.partition == name;
+        if here(&self.names.from) {
+            range.from = self.names.from.sort.clone();
+        }
+        if here(&self.names.to) {
+            range.to = Some(self.names.to.sort.clone());
+        }
+        PartitionScan::new(&self.space, name, range, self.names.backward)
     }
 }

@@ -9,7 +9,9 @@ use keyaki::cell::parts::Parts;
 use keyaki::cell::visibility::Authorisations;
 use keyaki::cell::{Tid, Value, ValueRef};
 use keyaki::engine::{BucketId, RuleSpec, SpaceId, SpaceSpec, Write};
-use keyaki::store::{Bucket, BucketSpec, Change, Committed, PageRequest, Previous, Store, View};
+use keyaki::store::{
+    Bucket, BucketSpec, Change, Committed, Draft, PageRequest, Previous, Store, View,
+};
 
 use super::patiently;
 
@@ -83,11 +85,7 @@ impl Ledger {
                         draft.remove_entry(&view, &entry_key(item, number), COUNT)?;
                     }
                 }
-                for sum in [item, TOTAL] {
-                    let one = 1_i64.to_be_bytes();
-                    let write = Write::Merge(Value::open(&one));
-                    draft.dependent(self.sums, SUMS.as_bytes(), sum.as_bytes(), write);
-                }
+                self.count(draft, item);
                 draft.claim(&name(item, next), COUNT);
                 if number > 0 {
                     draft.release(&name(item, number), COUNT);
@@ -95,6 +93,14 @@ impl Ledger {
                 draft.change(&change(item, next), b"", b"")
             })
             .await
+    }
+
+    fn count(&self, draft: &mut Draft<'_>, item: &str) {
+        for sum in [item, TOTAL] {
+            let one = 1_i64.to_be_bytes();
+            let write = Write::Merge(Value::open(&one));
+            draft.dependent(self.sums, SUMS.as_bytes(), sum.as_bytes(), write);
+        }
     }
 
     /// Moves an item's number on without anything that follows from it.
@@ -127,6 +133,7 @@ impl Ledger {
                     let view = View::named(view);
                     draft.add_entry(&view, &entry_key(item, 0), COUNT, Value::open(&value))?;
                 }
+                self.count(draft, item);
                 draft.claim(&name(item, 0), COUNT);
                 draft.change(&change(item, next), b"", b"")
             })

@@ -13,6 +13,7 @@ use super::ledger::Ledger;
 use super::{Keyspaces, nodes, open, shared, store_on};
 
 const UPDATES: u64 = 600;
+const FOLD_EVERY: u64 = 40;
 /// Per read. Cassandra warns at 1,000 and gives up at 100,000.
 const TOMBSTONES_MAX: f64 = 50.0;
 
@@ -24,13 +25,18 @@ async fn cql_many_updates_leave_few_tombstones_to_read() {
     let settings = keyspaces.fresh();
     let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
-    for _ in 0..UPDATES {
+    for update in 0..UPDATES {
         let updated = ledger.update("item").await.unwrap();
         assert!(matches!(updated, Committed::Done(_)), "{updated:?}");
+        if update % FOLD_EVERY == 0 {
+            ledger.fold().await.unwrap();
+        }
     }
     engine.close().await.unwrap();
     assert_eq!(engine.settle().await.unwrap(), 0);
     assert_eq!(ledger.number("item").await.unwrap().0, UPDATES);
+    ledger.fold().await.unwrap();
+    assert_eq!(ledger.total().await, UPDATES);
     assert_eq!(ledger.changes(None).await.0.len() as u64, UPDATES);
     let met = tombstones(&settings).await;
     keyspaces.drop_all().await;
