@@ -18,6 +18,10 @@ pub enum Kind {
     Conflict,
     /// The request is wrong: mend it.
     Invalid,
+    /// The caller may not do that: ask somebody who may.
+    Forbidden,
+    /// There is no room for it: remove something, or ask for more.
+    Full,
     /// Not now: wait and retry.
     Unavailable,
     /// What is stored is damaged: stop, check, restore.
@@ -61,6 +65,18 @@ impl Error {
     #[must_use]
     pub fn invalid(message: &'static str) -> Self {
         Self::new(Kind::Invalid, message)
+    }
+
+    /// [`Kind::Forbidden`].
+    #[must_use]
+    pub fn forbidden(message: &'static str) -> Self {
+        Self::new(Kind::Forbidden, message)
+    }
+
+    /// [`Kind::Full`].
+    #[must_use]
+    pub fn full(message: &'static str) -> Self {
+        Self::new(Kind::Full, message)
     }
 
     /// [`Kind::Unavailable`].

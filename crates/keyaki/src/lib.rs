@@ -31,6 +31,8 @@
 //! # }
 //! ```
 
+pub mod bucket;
+pub mod catalog;
 pub mod cell;
 pub mod engine;
 mod error;

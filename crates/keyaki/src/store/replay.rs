@@ -124,3 +124,20 @@ pub fn remembered(stored: &[u8]) -> Result<(Tid, &[u8])> {
         .and_then(|(tid, answer)| Some((Tid::from_bytes(*tid).ok()?, answer)))
         .ok_or_else(|| Error::corrupt("replay digest is damaged").with_bytes("value", stored))
 }
+
+impl Bucket {
+    /// The commit that did an operation before, and what it answered.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn remembered(
+        &self,
+        partition: &[u8],
+        operation: &Operation,
+    ) -> Result<Option<(Tid, Vec<u8>)>> {
+        let stored = self.engine().read(self.replay, partition, &operation.digest()).await?;
+        let read =
+            |stored: Vec<u8>| remembered(&stored).map(|(tid, answer)| (tid, answer.to_vec()));
+        stored.map(read).transpose()
+    }
+}

@@ -1,0 +1,211 @@
+//! What a revision is, and how heads and metadata are stored: JSON, for they are small and read by people.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::visibility::Decisions;
+use crate::cell::{Tid, ValueRef};
+use crate::error::{Error, Result};
+
+/// Labels that one item may have revisions of.
+const LABELS_MAX: usize = 64;
+
+/// What a caller stores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Content {
+    /// What kind of content it is.
+    pub content_type: String,
+    /// Further headers to give back with it.
+    pub headers: BTreeMap<String, String>,
+    /// Who may see it; empty for everybody.
+    pub visibility: String,
+    /// The content itself.
+    pub bytes: Vec<u8>,
+}
+
+/// A revision without its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The commit that made it, as text.
+    pub(super) tid: String,
+    /// What kind of content it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content_type: String,
+    /// Further headers to give back with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Bytes of its content.
+    #[serde(default)]
+    pub length: u64,
+    /// The digest of content, type and headers, by which equal ones are known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// Whether it says that nothing is here any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    /// The key it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+    /// The key it went to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
+}
+
+/// A revision as it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The commit that made it.
+    pub tid: Tid,
+    /// Who may see it.
+    pub visibility: String,
+    /// All else but its content.
+    pub stored: Stored,
+}
+
+impl Stored {
+    /// One that holds content.
+    pub(super) fn of(tid: Tid, content: &Content) -> Self {
+        Self {
+            content_type: content.content_type.clone(),
+            headers: content.headers.clone(),
+            length: content.bytes.len() as u64,
+            digest: content.digest(),
+            ..Self::gone(tid, false)
+        }
+    }
+
+    /// One that holds none.
+    pub(super) fn gone(tid: Tid, deleted: bool) -> Self {
+        Self {
+            tid: tid.to_string(),
+            content_type: String::new(),
+            headers: BTreeMap::new(),
+            length: 0,
+            digest: String::new(),
+            deleted,
+            renamed_from: None,
+            renamed_to: None,
+        }
+    }
+
+    pub(super) fn tid(&self) -> Result<Tid> {
+        self.tid.parse().map_err(|bad| Error::corrupt("revision has no id").because(bad))
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("strings and numbers are JSON")
+    }
+
+    pub(super) fn decode(payload: &[u8]) -> Result<Self> {
+        serde_json::from_slice(payload)
+            .map_err(|e| Error::corrupt("revision is damaged").because(e))
+    }
+}
+
+impl Content {
+    fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let headers = self.headers.iter().flat_map(|(name, value)| [name, value]);
+        for part in [&self.content_type].into_iter().chain(headers) {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hasher.update(&[0xff; 8]);
+        hasher.update(&self.bytes);
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Whether a revision holds just this.
+    pub(super) fn equals(&self, revision: &Revision) -> bool {
+        revision.visibility == self.visibility && revision.stored.digest == self.digest()
+    }
+}
+
+/// The newest revisions of an item, one for each label.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    entries: Vec<Revision>,
+    /// As it was read, to write over.
+    pub(super) previous: Option<Vec<u8>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HeadEntry {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    visibility: String,
+    #[serde(flatten)]
+    stored: Stored,
+}
+
+impl Head {
+    pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
+        let Some(bytes) = &previous else { return Ok(Self::default()) };
+        let entries: Vec<HeadEntry> = serde_json::from_slice(ValueRef::decode(bytes)?.payload)
+            .map_err(|e| Error::corrupt("head of an item is damaged").because(e))?;
+        let revision = |HeadEntry { visibility, stored }| {
+            Ok(Revision { tid: stored.tid()?, visibility, stored })
+        };
+        let entries = entries.into_iter().map(revision).collect::<Result<_>>()?;
+        Ok(Self { entries, previous })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let entry = |revision: &Revision| HeadEntry {
+            visibility: revision.visibility.clone(),
+            stored: revision.stored.clone(),
+        };
+        let entries: Vec<_> = self.entries.iter().map(entry).collect();
+        serde_json::to_vec(&entries).expect("strings and numbers are JSON")
+    }
+
+    /// The newest revision that a caller may see, a deletion too.
+    pub(super) fn newest(&self, decisions: &mut Decisions) -> Option<&Revision> {
+        let visible = self.entries.iter().filter(|r| decisions.visible(r.visibility.as_bytes()));
+        visible.max_by_key(|revision| revision.tid)
+    }
+
+    /// What the key says to a caller.
+    pub(super) fn current(&self, decisions: &mut Decisions) -> Option<&Revision> {
+        self.newest(decisions).filter(|revision| !revision.stored.deleted)
+    }
+
+    /// Whether anything is there, for anybody.
+    pub(super) fn is_live(&self) -> bool {
+        self.entries.iter().any(|revision| !revision.stored.deleted)
+    }
+
+    /// Whether nothing is left if this label is deleted.
+    pub(super) fn lives_only_by(&self, label: &str) -> bool {
+        self.entries.iter().all(|revision| revision.stored.deleted || revision.visibility == label)
+    }
+
+    /// The newest of each label.
+    pub(super) fn revisions(&self) -> impl Iterator<Item = &Revision> {
+        self.entries.iter()
+    }
+
+    /// All labels.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|revision| &revision.visibility[..])
+    }
+
+    /// The newest of one label.
+    pub(super) fn labelled(&self, label: &str) -> Option<&Revision> {
+        self.entries.iter().find(|revision| revision.visibility == label)
+    }
+
+    /// The same with a newer revision.
+    pub(super) fn with(&self, revision: Revision) -> Result<Self> {
+        let mut entries = self.entries.clone();
+        match entries.iter().position(|entry| entry.visibility == revision.visibility) {
+            Some(at) => entries[at] = revision,
+            None if entries.len() == LABELS_MAX => {
+                return Err(Error::invalid("item has revisions of too many labels")
+                    .with("most", LABELS_MAX));
+            }
+            None => entries.push(revision),
+        }
+        Ok(Self { entries, previous: None })
+    }
+}

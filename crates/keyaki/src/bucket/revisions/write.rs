@@ -1,0 +1,294 @@
+//! Writing: a new revision over the head as it was read.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{Content, Head, Revision, Stored};
+use super::{HEAD, Revisions, content_sort, entry_key, items, meta_sort};
+use crate::bucket::{Request, TRIES_MAX, Usage};
+use crate::cell::visibility::Decisions;
+use crate::cell::{Tid, Value};
+use crate::error::{Error, Result};
+use crate::store::{Change, Committed, Draft, Previous};
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// There is a new revision.
+    Done {
+        /// It.
+        revision: Revision,
+        /// Whether there was nothing before, as far as the caller could see.
+        created: bool,
+    },
+    /// The key says that already; nothing was written.
+    Unchanged(Revision),
+    /// The operation was done before, and this came of it.
+    Replayed {
+        /// The revision it made.
+        revision: Revision,
+        /// Whether there was nothing before.
+        created: bool,
+    },
+    /// A demand is not met.
+    Unmet,
+    /// There is nothing that could be deleted.
+    Absent,
+}
+
+/// What a draft writes.
+pub(super) struct Step<'a> {
+    pub(super) key: &'a str,
+    pub(super) action: &'static str,
+    pub(super) label: &'a str,
+    /// None for a revision without content.
+    pub(super) bytes: Option<&'a [u8]>,
+    pub(super) request: &'a Request,
+    pub(super) created: bool,
+}
+
+impl Revisions {
+    /// Stores content as a new revision; if `only_changed`, only if it differs from what the key says.
+    ///
+    /// # Errors
+    /// `Invalid` and `Forbidden` for a label that is none or hides from its writer; those of the engine.
+    pub async fn put(
+        &self,
+        request: &Request,
+        key: &str,
+        content: &Content,
+        only_changed: bool,
+    ) -> Result<Written> {
+        request.caller.check_label(&content.visibility)?;
+        for _ in 0..TRIES_MAX {
+            let (head, current) = self.look(request, key).await?;
+            if !request.demands.hold(current.as_ref().map(|revision| revision.tid)) {
+                return self.replayed_or(request, key, Written::Unmet).await;
+            }
+            if let Some(current) = &current
+                && only_changed
+                && content.equals(current)
+            {
+                return Ok(Written::Unchanged(current.clone()));
+            }
+            let created = current.is_none();
+            let action = if created { "create" } else { "update" };
+            let step = Step {
+                key,
+                action,
+                label: &content.visibility,
+                bytes: Some(&content.bytes),
+                request,
+                created,
+            };
+            let written = self.write(&head, &step, |tid| Stored::of(tid, content)).await?;
+            if let Some(written) = written {
+                return Ok(written);
+            }
+        }
+        Err(busy(key))
+    }
+
+    /// Adds a revision that says that nothing is here any more.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn delete(&self, request: &Request, key: &str) -> Result<Written> {
+        for _ in 0..TRIES_MAX {
+            let (head, current) = self.look(request, key).await?;
+            // What is not there can't be deleted, whatever is demanded of it.
+            let Some(current) = current else {
+                return self.replayed_or(request, key, Written::Absent).await;
+            };
+            if !request.demands.hold(Some(current.tid)) {
+                return self.replayed_or(request, key, Written::Unmet).await;
+            }
+            let label = &current.visibility;
+            let step = Step { key, action: "delete", label, bytes: None, request, created: false };
+            if let Some(written) = self.write(&head, &step, |tid| Stored::gone(tid, true)).await? {
+                return Ok(written);
+            }
+        }
+        Err(busy(key))
+    }
+
+    /// The head, and what the key says to the caller.
+    pub(super) async fn look(
+        &self,
+        request: &Request,
+        key: &str,
+    ) -> Result<(Head, Option<Revision>)> {
+        let head = self.head(key).await?;
+        let mut decisions = Decisions::new(request.caller.authorisations.clone());
+        let current = head.current(&mut decisions).filter(|r| self.is_fresh(r)).cloned();
+        Ok((head, current))
+    }
+
+    /// A repeat is answered as the first was, even if what it demanded no longer holds.
+    pub(super) async fn replayed_or(
+        &self,
+        request: &Request,
+        key: &str,
+        other: Written,
+    ) -> Result<Written> {
+        let Some(operation) = &request.operation else { return Ok(other) };
+        match self.bucket.remembered(key.as_bytes(), operation).await? {
+            Some((tid, answer)) => replayed(tid, &answer),
+            None => Ok(other),
+        }
+    }
+
+    /// Commits one step over a head; `None` if the head has moved on.
+    pub(super) async fn write(
+        &self,
+        head: &Head,
+        step: &Step<'_>,
+        stored: impl Fn(Tid) -> Stored + Send + Sync,
+    ) -> Result<Option<Written>> {
+        self.write_and(head, step, stored, |_| Ok(())).await
+    }
+
+    /// The same, with more in the commit.
+    pub(super) async fn write_and(
+        &self,
+        head: &Head,
+        step: &Step<'_>,
+        stored: impl Fn(Tid) -> Stored + Send + Sync,
+        more: impl Fn(&mut Draft<'_>) -> Result<()> + Send + Sync,
+    ) -> Result<Option<Written>> {
+        let mut made = None;
+        let reserved = self.meter.reserve(Self::difference(head, step))?;
+        let committed = self
+            .bucket
+            .commit(step.key.as_bytes(), |draft| {
+                let tid = draft.tid();
+                let revision =
+                    Revision { tid, visibility: step.label.to_owned(), stored: stored(tid) };
+                self.draft(draft, head, step, &revision)?;
+                more(draft)?;
+                made = Some(revision);
+                Ok(())
+            })
+            .await?;
+        Ok(match committed {
+            Committed::Done(_) => {
+                reserved.keep();
+                made.map(|revision| Written::Done { revision, created: step.created })
+            }
+            Committed::Replayed { tid, answer } => Some(replayed(tid, &answer)?),
+            Committed::Refused(_) => None,
+        })
+    }
+
+    /// What a step adds to the bucket.
+    fn difference(head: &Head, step: &Step<'_>) -> Usage {
+        let items = match (head.is_live(), step.bytes) {
+            (false, Some(_)) => 1,
+            (true, None) if head.lives_only_by(step.label) => -1,
+            _ => 0,
+        };
+        Usage { items, bytes: step.bytes.map_or(0, |bytes| bytes.len() as i64) }
+    }
+
+    /// All that a revision changes.
+    pub(super) fn draft(
+        &self,
+        draft: &mut Draft<'_>,
+        head: &Head,
+        step: &Step<'_>,
+        revision: &Revision,
+    ) -> Result<()> {
+        let label = step.label.as_bytes();
+        let next = head.with(revision.clone())?;
+        let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);
+        draft.put(HEAD, previous, Value::open(&next.encode()))?;
+        self.draft_revision(draft, step, revision)?;
+        self.draft_entries(draft, step, &next, revision)?;
+        Self::difference(head, step).add(&self.bucket, draft)?;
+        let before = head.labelled(step.label);
+        draft.change(&change(step, before, revision), b"", label)?;
+        if let Some(operation) = &step.request.operation {
+            draft.remember(operation, &answer(revision, step.created))?;
+        }
+        Ok(())
+    }
+
+    /// What the listing says: as long as any label is live, a deletion is listed too, for it may hide an older one.
+    fn draft_entries(
+        &self,
+        draft: &mut Draft<'_>,
+        step: &Step<'_>,
+        next: &Head,
+        revision: &Revision,
+    ) -> Result<()> {
+        if next.is_live() {
+            let stored = revision.stored.encode();
+            let listed = Value::visible_to(step.label.as_bytes(), &stored);
+            return draft.add_entry(&items(), &entry_key(step.key, step.label), HEAD, listed);
+        }
+        for label in next.labels() {
+            draft.remove_entry(&items(), &entry_key(step.key, label), HEAD)?;
+        }
+        Ok(())
+    }
+
+    /// The revision's own cells.
+    pub(super) fn draft_revision(
+        &self,
+        draft: &mut Draft<'_>,
+        step: &Step<'_>,
+        revision: &Revision,
+    ) -> Result<()> {
+        let label = step.label.as_bytes();
+        let meta = revision.stored.encode();
+        draft.put(&meta_sort(revision.tid), Previous::Absent, Value::visible_to(label, &meta))?;
+        if let Some(bytes) = step.bytes {
+            let content = Value::visible_to(label, bytes);
+            draft.put(&content_sort(revision.tid), Previous::Absent, content)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a repeat needs to be told.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    created: bool,
+    visibility: String,
+    stored: Stored,
+}
+
+pub(super) fn answer(revision: &Revision, created: bool) -> Vec<u8> {
+    let Revision { visibility, stored, .. } = revision.clone();
+    serde_json::to_vec(&Answer { created, visibility, stored }).expect("strings are JSON")
+}
+
+fn replayed(tid: Tid, answer: &[u8]) -> Result<Written> {
+    let Answer { created, visibility, stored } = serde_json::from_slice(answer)
+        .map_err(|e| Error::corrupt("answer to an operation is damaged").because(e))?;
+    Ok(Written::Replayed { revision: Revision { tid, visibility, stored }, created })
+}
+
+fn change(step: &Step<'_>, before: Option<&Revision>, after: &Revision) -> Change {
+    let (operation, sequence) = step.request.operation_id();
+    let fields = |revision: &Revision| match revision.stored.deleted {
+        true => serde_json::Value::Null,
+        false => serde_json::json!({
+            "tid": revision.tid.to_string(),
+            "contentType": revision.stored.content_type,
+            "length": revision.stored.length,
+        }),
+    };
+    Change {
+        item: step.key.to_owned(),
+        action: step.action.to_owned(),
+        operation,
+        sequence,
+        user: step.request.caller.user.clone(),
+        before: before.map_or(serde_json::Value::Null, fields),
+        after: fields(after),
+    }
+}
+
+pub(super) fn busy(key: &str) -> Error {
+    Error::unavailable("item is changed by too many at once").with("item", key)
+}

@@ -1,0 +1,70 @@
+//! How much a bucket holds: two sums that every commit adds its difference to.
+
+use crate::cell::{Value, ValueRef};
+use crate::engine::{BucketId, RuleSpec, SpaceSpec, Write};
+use crate::error::{Error, Result};
+use crate::store::{Bucket, Draft};
+
+const SPACE: &str = "usage";
+const ITEMS: &[u8] = b"items";
+const BYTES: &[u8] = b"bytes";
+
+/// Items and bytes, or a difference of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Items that are there.
+    pub items: i64,
+    /// Bytes of all content that is kept.
+    pub bytes: i64,
+}
+
+impl Usage {
+    /// The space that a bucket needs for it.
+    #[must_use]
+    pub fn space() -> SpaceSpec {
+        SpaceSpec::derived(BucketId(0), SPACE).merging(RuleSpec::named("sum"))
+    }
+
+    /// Adds this difference to a commit.
+    pub(crate) fn add(self, bucket: &Bucket, draft: &mut Draft<'_>) -> Result<()> {
+        let space = bucket.space(SPACE)?;
+        for (name, difference) in [(ITEMS, self.items), (BYTES, self.bytes)] {
+            if difference != 0 {
+                let operand = difference.to_be_bytes();
+                let write = Write::Merge(Value::open(&operand));
+                draft.dependent(space, SPACE.as_bytes(), name, write);
+            }
+        }
+        Ok(())
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { items: self.items + other.items, bytes: self.bytes + other.bytes }
+    }
+
+    /// Without the other.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self { items: self.items - other.items, bytes: self.bytes - other.bytes }
+    }
+
+    /// What a bucket holds now.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn of(bucket: &Bucket) -> Result<Self> {
+        let (space, engine) = (bucket.space(SPACE)?, bucket.store().engine());
+        let mut sums = [0; 2];
+        for (sum, name) in sums.iter_mut().zip([ITEMS, BYTES]) {
+            if let Some(stored) = engine.read(space, SPACE.as_bytes(), name).await? {
+                let payload = ValueRef::decode(&stored)?.payload;
+                let damaged = |_| Error::corrupt("a bucket's use is no number");
+                *sum = i64::from_be_bytes(payload.try_into().map_err(damaged)?);
+            }
+        }
+        let [items, bytes] = sums;
+        Ok(Self { items, bytes })
+    }
+}

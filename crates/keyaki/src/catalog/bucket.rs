@@ -1,0 +1,323 @@
+//! Buckets: made, set, deleted, and opened for use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use super::domain::bury;
+use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Quota};
+use super::snapshot::{BucketEntry, Place, Snapshot};
+use super::{Catalog, Changed, Edits, Inner, Principal, check_bucket};
+use crate::bucket::revisions::Revisions;
+use crate::bucket::{Demands, Limits, Meter, Usage};
+use crate::cell::Tid;
+use crate::engine::BucketId;
+use crate::error::{Error, Result};
+use crate::store::{BucketSpec, Store};
+
+const SWEEPS_APART: Duration = Duration::from_secs(60);
+/// How often the use of buckets that others write to is counted anew.
+const COUNTS_APART: Duration = Duration::from_secs(2);
+
+/// A bucket that can be used.
+pub struct OpenBucket {
+    /// What it means.
+    pub revisions: Revisions,
+    /// How much it holds.
+    pub meter: Arc<Meter>,
+    /// The settings it was opened with.
+    tid: Tid,
+}
+
+/// Buckets that are open, by backend and id.
+#[derive(Default)]
+pub(super) struct OpenBuckets {
+    buckets: RwLock<HashMap<(String, u64), Arc<OpenBucket>>>,
+    domains: RwLock<HashMap<String, Arc<Meter>>>,
+}
+
+impl OpenBuckets {
+    pub(super) fn forget(&self, backend: &str, id: u64) {
+        let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gone) = buckets.remove(&(backend.to_owned(), id)) {
+            gone.meter.recount(Usage::default());
+        }
+    }
+
+    fn get(&self, place: &(String, u64)) -> Option<Arc<OpenBucket>> {
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
+    }
+
+    fn all(&self) -> Vec<((String, u64), Arc<OpenBucket>)> {
+        let buckets = self.buckets.read().unwrap_or_else(PoisonError::into_inner);
+        buckets.iter().map(|(place, open)| (place.clone(), open.clone())).collect()
+    }
+
+    fn domain(&self, name: &str) -> Arc<Meter> {
+        let mut domains = self.domains.write().unwrap_or_else(PoisonError::into_inner);
+        domains.entry(name.to_owned()).or_default().clone()
+    }
+}
+
+impl Catalog {
+    /// Makes a bucket or sets it anew. Answers whether it is new, and the commit.
+    ///
+    /// # Errors
+    /// `Invalid` if the settings are not as they must be, or would change what can't be changed; `Full` if the domain
+    /// has as many as it may; `NotFound` without the domain; those of the engine.
+    pub async fn put_bucket(
+        &self,
+        by: &Principal,
+        (domain, name): (&str, &str),
+        settings: &BucketSettings,
+        demands: &Demands,
+    ) -> Result<Changed<(bool, Tid)>> {
+        check_bucket(name)?;
+        let mut settings = settings.clone();
+        check(&settings)?;
+        let there =
+            self.snapshot().await?.domains.get(domain).and_then(|d| d.buckets.get(name).cloned());
+        let made = match &there {
+            Some(there) => {
+                settings.keep_place_of(there)?;
+                None
+            }
+            None => {
+                let backend = self.backends().resolve(settings.backend.as_deref())?;
+                let store = self.backends().store(&backend, &settings.replication).await?;
+                settings.backend = Some(backend);
+                let id = store.create_bucket(spec(&settings.kind)).await?.id();
+                Some((store, id))
+            }
+        };
+        let id = made.as_ref().map(|(_, id)| id.0);
+        let item = format!("{domain}/{name}");
+        let changed = self
+            .inner
+            .change("put-bucket", &item, by, |snapshot: &Snapshot, edits: &mut Edits| {
+                set(snapshot, edits, (domain, name), &settings, (demands, id, by))
+            })
+            .await;
+        // Somebody may have made it meanwhile, or nobody may.
+        if let Some((store, id)) = made
+            && !matches!(changed, Ok(Changed::Done((true, _))))
+        {
+            store.drop_bucket(id).await?;
+        }
+        if there.is_some() {
+            self.wait_for_all().await;
+        }
+        changed
+    }
+
+    /// Deletes a bucket: gone at once, purged in the background.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn delete_bucket(
+        &self,
+        by: &Principal,
+        (domain, name): (&str, &str),
+        demands: &Demands,
+    ) -> Result<Changed<()>> {
+        let item = format!("{domain}/{name}");
+        let changed = self
+            .inner
+            .change("delete-bucket", &item, by, |snapshot: &Snapshot, edits: &mut Edits| {
+                let there = snapshot.domains.get(domain).and_then(|d| d.buckets.get(name));
+                let Some(entry) = there else { return Ok(Changed::Absent) };
+                if !demands.hold(Some(entry.tid)) {
+                    return Ok(Changed::Unmet);
+                }
+                edits.remove(&Place::Bucket(domain.to_owned(), name.to_owned()));
+                bury(entry, edits);
+                touch(snapshot, domain, edits);
+                Ok(Changed::Done(()))
+            })
+            .await?;
+        self.wait_for_all().await;
+        Ok(changed)
+    }
+
+    /// A bucket ready for use.
+    ///
+    /// # Errors
+    /// `Unavailable` if its backend is not configured; those of the engine.
+    pub async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
+        let open = self.inner.open_bucket(domain, entry).await?;
+        self.inner.count_domain(domain).await?;
+        Ok(open)
+    }
+}
+
+/// The change that makes or sets a bucket.
+fn set(
+    snapshot: &Snapshot,
+    edits: &mut Edits,
+    (domain_name, name): (&str, &str),
+    settings: &BucketSettings,
+    (demands, id, by): (&Demands, Option<u64>, &Principal),
+) -> Result<Changed<(bool, Tid)>> {
+    let Some(domain) = snapshot.domains.get(domain_name) else {
+        return Err(Error::not_found("no such domain").with("domain", domain_name));
+    };
+    let there = domain.buckets.get(name);
+    if !demands.hold(there.map(|bucket| bucket.tid)) {
+        return Ok(Changed::Unmet);
+    }
+    let most = domain.record.spec.quota.buckets;
+    if there.is_none() && most.is_some_and(|most| domain.buckets.len() as u64 >= most) {
+        return Err(Error::full("the domain has as many buckets as it may")
+            .with("quota", "buckets")
+            .with("domain", domain_name));
+    }
+    let (id, creator) = match (there, id) {
+        (Some(there), _) => (there.record.id, there.record.creator.clone()),
+        (None, Some(id)) => (id, by.user.clone()),
+        (None, None) => return Err(Error::conflict("the bucket was deleted meanwhile")),
+    };
+    let mut settings = settings.clone();
+    if let Some(there) = there {
+        settings.keep_place_of(there)?;
+    }
+    let record = BucketRecord { tid: edits.tid().to_string(), creator, id, settings };
+    edits.put(&Place::Bucket(domain_name.to_owned(), name.to_owned()), &record);
+    touch(snapshot, domain_name, edits);
+    Ok(Changed::Done((there.is_none(), edits.tid())))
+}
+
+/// A domain shows its buckets, so it changes with them.
+fn touch(snapshot: &Snapshot, name: &str, edits: &mut Edits) {
+    if let Some(domain) = snapshot.domains.get(name) {
+        let record = DomainRecord { tid: edits.tid().to_string(), ..domain.record.clone() };
+        edits.put(&Place::Domain(name.to_owned()), &record);
+    }
+}
+
+impl BucketSettings {
+    /// A bucket stays where it is and what it is.
+    fn keep_place_of(&mut self, there: &BucketEntry) -> Result<()> {
+        let old = &there.record.settings;
+        if old.kind.name() != self.kind.name() {
+            return Err(fixed("/type"));
+        }
+        if old.kind.common().replay_window != self.kind.common().replay_window
+            || old.kind.common().changes_kept != self.kind.common().changes_kept
+        {
+            return Err(fixed("/options"));
+        }
+        if self.backend.is_some() && self.backend != old.backend {
+            return Err(fixed("/backend"));
+        }
+        if self.replication.is_some() && self.replication != old.replication {
+            return Err(fixed("/replication"));
+        }
+        self.backend.clone_from(&old.backend);
+        self.replication.clone_from(&old.replication);
+        Ok(())
+    }
+}
+
+fn fixed(at: &'static str) -> Error {
+    Error::invalid("this is chosen when a bucket is made, and stays").with("at", at)
+}
+
+fn check(settings: &BucketSettings) -> Result<()> {
+    let BucketKind::Revisions(options) = &settings.kind;
+    options.retention()?;
+    if settings.quota.buckets.is_some() {
+        return Err(Error::invalid("a bucket holds no buckets").with("at", "/quota/buckets"));
+    }
+    match &settings.acl {
+        Some(acl) => acl.compile().map(drop),
+        None => Ok(()),
+    }
+}
+
+fn spec(kind: &BucketKind) -> BucketSpec {
+    match kind {
+        BucketKind::Revisions(options) => Revisions::spec(&options.common()),
+    }
+}
+
+impl Inner {
+    async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
+        let settings = &entry.record.settings;
+        let backend = settings.backend.clone().unwrap_or_default();
+        let place = (backend, entry.record.id);
+        if let Some(open) = self.open.get(&place).filter(|open| open.tid == entry.tid) {
+            return Ok(open);
+        }
+        let store = self.backends.store(&place.0, &settings.replication).await?;
+        let meter = self.meter(domain, entry, &store).await?;
+        let BucketKind::Revisions(options) = &settings.kind;
+        let cells = store.bucket(BucketId(entry.record.id))?;
+        let revisions = Revisions::new(cells, options.retention()?, meter.clone());
+        let open = Arc::new(OpenBucket { revisions, meter, tid: entry.tid });
+        let mut buckets = self.open.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        buckets.insert(place, open.clone());
+        Ok(open)
+    }
+
+    /// Sees to it that all buckets of a domain are counted, if it matters.
+    async fn count_domain(&self, name: &str) -> Result<()> {
+        let snapshot = self.snapshot().await?;
+        let Some(domain) = snapshot.domains.get(name) else { return Ok(()) };
+        let quota = &domain.record.spec.quota;
+        if quota.items.is_none() && quota.bytes.is_none() {
+            return Ok(());
+        }
+        for entry in domain.buckets.values() {
+            self.open_bucket(name, entry).await?;
+        }
+        Ok(())
+    }
+
+    /// What a bucket holds and may hold, itself and with all of its domain.
+    async fn meter(&self, domain: &str, entry: &BucketEntry, store: &Store) -> Result<Arc<Meter>> {
+        let whole = self.open.domain(domain);
+        let snapshot = self.snapshot().await?;
+        if let Some(domain) = snapshot.domains.get(domain) {
+            whole.limit(limits("domain", &domain.record.spec.quota));
+        }
+        let cells = store.bucket(BucketId(entry.record.id))?;
+        let place = (entry.record.settings.backend.clone().unwrap_or_default(), entry.record.id);
+        let meter = match self.open.get(&place) {
+            // Its settings have changed, not what it holds.
+            Some(open) => open.meter.clone(),
+            None => Arc::new(Meter::within(whole, Usage::of(&cells).await?)),
+        };
+        meter.limit(limits("bucket", &entry.record.settings.quota));
+        Ok(meter)
+    }
+}
+
+fn limits(of: &'static str, quota: &Quota) -> Limits {
+    Limits { of, items: quota.items, bytes: quota.bytes }
+}
+
+pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
+    let mut rounds: u32 = 0;
+    loop {
+        tokio::time::sleep(COUNTS_APART).await;
+        let Some(inner) = inner.upgrade() else { return };
+        rounds = rounds.wrapping_add(1);
+        let waited = u64::from(rounds) * COUNTS_APART.as_secs();
+        let sweep = waited.is_multiple_of(SWEEPS_APART.as_secs());
+        for ((backend, _), open) in inner.open.all() {
+            if let Err(error) = tend(&inner, &backend, &open, sweep).await {
+                tracing::warn!(%error, "a bucket can't be tended yet");
+            }
+        }
+    }
+}
+
+async fn tend(inner: &Inner, backend: &str, open: &OpenBucket, sweep: bool) -> Result<()> {
+    if inner.backends.is_shared(backend) {
+        open.meter.recount(open.revisions.usage().await?);
+    }
+    if sweep {
+        open.revisions.sweep().await?;
+    }
+    Ok(())
+}
