@@ -20,6 +20,26 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve HTTP, on the embedded store unless configured otherwise
+    #[command(
+        after_help = "The first start makes an admin token and shows it once; KEYAKI_ADMIN_TOKEN sets one \
+                            instead. SIGTERM ends it in good order."
+    )]
+    Serve {
+        /// The store's directory [default: keyaki-data, or a temporary one with --demo]
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Address and port [default: 127.0.0.1:7170]
+        #[arg(long)]
+        listen: Option<String>,
+        /// A file of settings, keyaki.toml
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// Make a domain with something in it, and print commands to try
+        #[arg(long)]
+        demo: bool,
+    },
+
     /// See in a minute what Keyaki does: commits, callers, a race, a crash
     Tour,
 

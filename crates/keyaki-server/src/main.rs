@@ -1,7 +1,11 @@
 //! The program: parses what was asked, does it, and says by its exit code how it went.
 
+mod access;
 mod args;
+mod backends;
 mod command;
+mod config;
+mod http;
 
 use std::process::ExitCode;
 

@@ -2,7 +2,9 @@
 
 mod backup;
 mod check;
+mod demo;
 mod restore;
+mod serve;
 mod spaces;
 mod stat;
 mod tour;
@@ -18,6 +20,9 @@ use crate::args::Command;
 pub fn run(command: Command) -> Result<Verdict, Failure> {
     let mut out = io::stdout();
     match command {
+        Command::Serve { data, listen, config, demo } => {
+            serve::run(serve::Wanted { data, listen, config, demo }, &mut out)
+        }
         Command::Tour => tour::run(out),
         Command::Check { dir, json } => check::run(&dir, json, &mut out),
         Command::Stat { dir, json } => stat::run(&dir, json, &mut out),
@@ -54,6 +59,8 @@ impl From<Verdict> for ExitCode {
 pub enum Failure {
     /// The store said no.
     Store(keyaki::Error),
+    /// The configuration makes no sense, or can't be read.
+    Config(String),
     /// Reading, writing or starting something failed.
     Io(io::Error),
 }
@@ -78,6 +85,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
+            Self::Config(told) => f.write_str(told),
             Self::Io(error) => error.fmt(f),
         }
     }

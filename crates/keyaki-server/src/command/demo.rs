@@ -1,0 +1,91 @@
+//! Something to look at: a domain with a bucket of pages in it, and commands to try.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use keyaki::Result;
+use keyaki::bucket::revisions::Content;
+use keyaki::bucket::{Caller, Demands, Request};
+use keyaki::catalog::{
+    ADMIN, Acl, BucketKind, BucketSettings, Catalog, DomainSpec, Principal, Quota,
+    RevisionsOptions, Rule,
+};
+use keyaki::cell::visibility::Authorisations;
+
+const DOMAIN: &str = "demo.example";
+const BUCKET: &str = "pages";
+const PAGES: [(&str, &str); 4] = [
+    ("welcome", "Keyaki keeps what you write, and what it said before.\n"),
+    ("trees/keyaki", "Zelkova serrata, a tree of Japan.\n"),
+    ("trees/keyaki", "Zelkova serrata, the Japanese zelkova: up to 30 metres tall.\n"),
+    ("trees/sugi", "Cryptomeria japonica.\n"),
+];
+
+/// Makes the domain, unless it is there.
+pub async fn prepare(catalog: &Catalog) -> Result<()> {
+    let by = Principal {
+        user: Some("demo".to_owned()),
+        roles: vec![ADMIN.to_owned()],
+        ..Principal::default()
+    };
+    if catalog.snapshot().await?.domains.contains_key(DOMAIN) {
+        return Ok(());
+    }
+    let spec =
+        DomainSpec { description: "Something to look at".to_owned(), ..DomainSpec::default() };
+    catalog.put_domain(&by, DOMAIN, &spec, &Demands::default()).await?;
+    let anybody = vec![vec![Rule::Role { any_of: vec!["*".to_owned()] }]];
+    let settings = BucketSettings {
+        kind: BucketKind::Revisions(RevisionsOptions::default()),
+        acl: Some(Acl { read: anybody, write: Vec::new() }),
+        quota: Quota::default(),
+        backend: None,
+        replication: None,
+    };
+    catalog.put_bucket(&by, (DOMAIN, BUCKET), &settings, &Demands::default()).await?;
+    let snapshot = catalog.snapshot().await?;
+    let Some(entry) = snapshot.domains.get(DOMAIN).and_then(|domain| domain.buckets.get(BUCKET))
+    else {
+        return Ok(());
+    };
+    let open = catalog.open_bucket(DOMAIN, entry).await?;
+    let caller = Caller { user: by.user, authorisations: Authorisations::none() };
+    let request = Request { caller, demands: Demands::default(), operation: None };
+    for (key, text) in PAGES {
+        let content = Content {
+            content_type: "text/plain; charset=utf-8".to_owned(),
+            headers: BTreeMap::new(),
+            visibility: String::new(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        open.revisions.put(&request, key, &content, false).await?;
+    }
+    Ok(())
+}
+
+/// Prints commands to try.
+pub fn explain(address: &str, token: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    let bucket = format!("{address}/v1/{DOMAIN}/{BUCKET}");
+    let token = token.unwrap_or("$KEYAKI_ADMIN_TOKEN");
+    let auth = format!("-H 'Authorization: Bearer {token}'");
+    writeln!(out, "\nTry, in another terminal:\n")?;
+    for (what, command) in [
+        ("what is in it", format!("curl {bucket}/")),
+        ("read a page", format!("curl -i {bucket}/trees%2Fkeyaki")),
+        ("its history", format!("curl {bucket}/trees%2Fkeyaki/")),
+        (
+            "write one",
+            format!(
+                "curl -i -X PUT {auth} -H 'Content-Type: text/plain' -d 'Hello' {bucket}/hello"
+            ),
+        ),
+        (
+            "write it only if it is new: 412 the second time",
+            format!("curl -i -X PUT {auth} -H 'If-None-Match: *' -d 'Hello' {bucket}/new"),
+        ),
+        ("follow the changes", format!("curl -N -H 'Accept: text/event-stream' {bucket}/_changes")),
+    ] {
+        writeln!(out, "  # {what}\n  {command}\n")?;
+    }
+    writeln!(out, "Ctrl-C stops it.")
+}

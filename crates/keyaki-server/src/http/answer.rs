@@ -1,0 +1,237 @@
+//! Answers: entity tags, compression on request, and what every answer has.
+
+use std::io::Write;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use keyaki::cell::Tid;
+use serde_json::Value;
+
+use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
+use super::problem::{self, Problem};
+
+/// Smaller ones gain nothing.
+const COMPRESSED_FROM: usize = 512;
+
+/// Something to answer a GET or HEAD with.
+pub struct Representation {
+    pub tid: Option<Tid>,
+    /// What the tag says of that which changes on its own.
+    pub more: Option<String>,
+    pub content_type: String,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub bytes: Vec<u8>,
+}
+
+impl Representation {
+    pub fn json(tid: Option<Tid>, value: &Value) -> Self {
+        let bytes = value.to_string().into_bytes();
+        let content_type = "application/json".to_owned();
+        Self { tid, more: None, content_type, headers: Vec::new(), bytes }
+    }
+
+    /// Looks at the request's conditions, and at what it accepts.
+    pub fn answer(self, request: &Parts) -> Result<Response, Problem> {
+        let conditions = Conditions::parse(&request.headers)?;
+        refuse_unacceptable(&request.headers, &self.content_type)?;
+        let tag = match (&self.tid, &self.more) {
+            (Some(tid), Some(more)) => format!("{tid}/{more}"),
+            (Some(tid), None) => tid.to_string(),
+            (None, _) => String::new(),
+        };
+        let verdict = self.tid.map_or(Verdict::Go, |tid| conditions.on_read(tid, &tag));
+        if verdict == Verdict::Failed {
+            return Err(Problem::unmet());
+        }
+        let gzip = wants_gzip(&request.headers, &self.content_type, self.bytes.len())?;
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::VARY,
+            HeaderValue::from_static("accept, accept-encoding, authorization, keyaki-auths"),
+        );
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        if let Some(tid) = self.tid {
+            let suffix = if gzip { GZIP_SUFFIX } else { "" };
+            headers.insert(header::ETAG, value(&format!("\"{tag}{suffix}\""))?);
+            headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
+        }
+        if verdict == Verdict::NotModified {
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+        headers.insert(header::CONTENT_TYPE, value(&self.content_type)?);
+        headers.extend(self.headers);
+        let bytes = match gzip {
+            true => {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                compress(&self.bytes)
+            }
+            false => self.bytes,
+        };
+        headers.insert(header::CONTENT_LENGTH, value(&bytes.len().to_string())?);
+        let body = if request.method == Method::HEAD { Body::empty() } else { Body::from(bytes) };
+        Ok((StatusCode::OK, headers, body).into_response())
+    }
+}
+
+/// The answer to a write: what is there now.
+pub fn written(status: StatusCode, tid: Tid, body: &Value) -> Result<Response, Problem> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ETAG, value(&super::conditions::etag(tid))?);
+    headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
+    headers.insert("keyaki-session", value(&tid.to_string())?);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok((status, headers, Body::from(body.to_string())).into_response())
+}
+
+pub fn value(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text)
+        .map_err(|_| Problem::new(&problem::INTERNAL, "a header can't be written"))
+}
+
+pub fn last_modified(tid: Tid) -> String {
+    let since_epoch = std::time::Duration::from_secs(tid.time().micros() / 1_000_000);
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + since_epoch)
+}
+
+fn compress(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory can be written to")
+}
+
+/// Whether an answer is to be compressed.
+fn wants_gzip(headers: &HeaderMap, content_type: &str, length: usize) -> Result<bool, Problem> {
+    let Some(accepted) = joined(headers, &header::ACCEPT_ENCODING) else { return Ok(false) };
+    let quality = |name: &str| {
+        let mut any = None;
+        for (coding, quality) in weighted(&accepted) {
+            if coding.eq_ignore_ascii_case(name) {
+                return Some(quality);
+            }
+            if coding == "*" {
+                any = Some(quality);
+            }
+        }
+        any
+    };
+    let gzip = quality("gzip").or(quality("x-gzip")).unwrap_or(0);
+    let identity = quality("identity").unwrap_or(1);
+    match (gzip, identity) {
+        (0, 0) => Err(Problem::new(&problem::NOT_ACCEPTABLE, "no acceptable content coding")
+            .with("header", "accept-encoding")),
+        (_, 0) => Ok(true),
+        (0, _) => Ok(false),
+        _ => Ok(length >= COMPRESSED_FROM && is_compressible(content_type)),
+    }
+}
+
+fn is_compressible(content_type: &str) -> bool {
+    let essence = essence(content_type);
+    essence.starts_with("text/")
+        || ["json", "xml", "javascript", "+json", "+xml", "svg"]
+            .iter()
+            .any(|end| essence.ends_with(end))
+}
+
+fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Refuses to give what the caller does not accept.
+pub fn refuse_unacceptable(headers: &HeaderMap, content_type: &str) -> Result<(), Problem> {
+    match accepts(headers, content_type) {
+        true => Ok(()),
+        false => Err(Problem::new(&problem::NOT_ACCEPTABLE, "not in a form that you accept")
+            .with("available", content_type)),
+    }
+}
+
+/// Whether the header `Accept`, if there is one, allows this type. The most specific range decides.
+pub fn accepts(headers: &HeaderMap, content_type: &str) -> bool {
+    let Some(accepted) = joined(headers, &header::ACCEPT) else { return true };
+    let essence = essence(content_type);
+    let (main, _) = essence.split_once('/').unwrap_or((&essence, ""));
+    let mut best = None;
+    for (range, quality) in weighted(&accepted) {
+        let range = range.to_ascii_lowercase();
+        let specific = match &range[..] {
+            range if range == essence => 2,
+            "*/*" | "*" => 0,
+            range if range.strip_suffix("/*") == Some(main) => 1,
+            _ => continue,
+        };
+        if best.is_none_or(|(before, _)| specific >= before) {
+            best = Some((specific, quality));
+        }
+    }
+    best.is_some_and(|(_, quality)| quality > 0)
+}
+
+/// Whether this type is named in `Accept`, not only allowed by a wildcard.
+pub fn asks_for(headers: &HeaderMap, content_type: &str) -> bool {
+    joined(headers, &header::ACCEPT).is_some_and(|accepted| {
+        weighted(&accepted)
+            .any(|(range, quality)| range.eq_ignore_ascii_case(content_type) && quality > 0)
+    })
+}
+
+fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let values: Vec<&str> = headers.get_all(name).iter().filter_map(|v| v.to_str().ok()).collect();
+    (!values.is_empty()).then(|| values.join(","))
+}
+
+/// Elements with their weights in thousandths, other parameters left out.
+fn weighted(list: &str) -> impl Iterator<Item = (&str, u32)> {
+    list.split(',').map(str::trim).filter(|element| !element.is_empty()).map(|element| {
+        let mut parts = element.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+        let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
+        (name, (weight.clamp(0.0, 1.0) * 1000.0) as u32)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, text: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, text.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn the_most_specific_range_decides() {
+        for (accept, allowed) in [
+            ("*/*", true),
+            ("text/*", true),
+            ("text/plain", true),
+            ("application/json", false),
+            ("*/*, text/plain;q=0", false),
+            ("text/*;q=0, text/plain", true),
+            ("text/html, */*;q=0.1", true),
+        ] {
+            assert_eq!(
+                accepts(&headers("accept", accept), "text/plain; charset=utf-8"),
+                allowed,
+                "{accept}"
+            );
+        }
+    }
+
+    #[test]
+    fn compression_is_asked_for() {
+        let wants = |text: &str| wants_gzip(&headers("accept-encoding", text), "text/plain", 5000);
+        assert!(wants("gzip").is_ok_and(|wants| wants));
+        assert!(wants("br, *").is_ok_and(|wants| wants));
+        assert!(wants("gzip;q=0").is_ok_and(|wants| !wants));
+        assert!(wants("br").is_ok_and(|wants| !wants));
+        assert!(wants("identity;q=0").is_err());
+        assert!(wants("identity;q=0, gzip").is_ok_and(|wants| wants));
+    }
+}

@@ -1,0 +1,115 @@
+//! The change feed: pages, or an event stream that follows it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Method, StatusCode, header};
+use keyaki::cell::Tid;
+use keyaki::store::ChangeRecord;
+use serde_json::{Value, json};
+
+use super::answer::{Representation, asks_for, value};
+use super::catalog::time;
+use super::path::Query;
+use super::problem::Problem;
+use super::revisions::InBucket;
+use super::{Answer, is_read, other_method};
+
+const EVENTS: &str = "text/event-stream";
+const LOOKS_APART: Duration = Duration::from_millis(200);
+/// So many looks without a change, and the reader is shown that we are still here.
+const LOOKS_QUIET: u32 = 50;
+const EVENTS_AT_ONCE: usize = 200;
+
+impl InBucket<'_> {
+    /// `/_changes`.
+    pub(super) async fn changes(&self) -> Answer {
+        let parts = self.call.parts;
+        if !is_read(&parts.method) {
+            return other_method(parts, "GET, HEAD, OPTIONS");
+        }
+        let query = Query::parse(parts.uri.query(), &["since", "limit"])?;
+        let since = query.get("since").map(|text| tid(text, "since")).transpose()?;
+        self.wait_for_session().await?;
+        if asks_for(&parts.headers, EVENTS) {
+            let last = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok());
+            let last = last.map(|text| tid(text, "last-event-id")).transpose()?;
+            return Ok(self.follow(last.or(since)));
+        }
+        let limit = super::listing::limit(&query)?;
+        let bucket = self.open.revisions.bucket();
+        let page = bucket.changes(&self.caller.authorisations, since, limit).await?;
+        let items: Vec<Value> = page.changes.iter().map(shown).collect();
+        let next = page.next.to_string();
+        let mut shown = json!({"items": items, "since": next});
+        let mut headers = Vec::new();
+        if page.more {
+            shown["next"] = json!(next);
+            let link = format!("<{}?since={next}&limit={limit}>; rel=\"next\"", parts.uri.path());
+            headers.push((header::LINK, value(&link)?));
+        }
+        let shown = Representation::json(None, &shown);
+        Representation { headers, ..shown }.answer(parts)
+    }
+
+    /// Events as they come, until the reader goes.
+    fn follow(&self, since: Option<Tid>) -> Response {
+        let (bucket, caller) = (self.open.revisions.bucket().clone(), self.caller.clone());
+        let watch = Arc::new(self.watch("/_changes"));
+        let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {
+            let (bucket, caller, watch) = (bucket.clone(), caller.clone(), watch.clone());
+            async move {
+                loop {
+                    watch.look().await?;
+                    let page =
+                        bucket.changes(&caller.authorisations, since, EVENTS_AT_ONCE).await?;
+                    since = Some(page.next);
+                    if !page.changes.is_empty() {
+                        let events: String = page.changes.iter().map(event).collect();
+                        return Ok::<_, keyaki::Error>(Some((Bytes::from(events), (since, 0))));
+                    }
+                    tokio::time::sleep(LOOKS_APART).await;
+                    quiet += 1;
+                    if quiet == LOOKS_QUIET {
+                        return Ok(Some((Bytes::from_static(b":\n\n"), (since, 0))));
+                    }
+                }
+            }
+        });
+        let body = match self.call.parts.method == Method::HEAD {
+            true => Body::empty(),
+            false => Body::from_stream(events),
+        };
+        let headers = [(header::CONTENT_TYPE, EVENTS), (header::CACHE_CONTROL, "no-store")];
+        (StatusCode::OK, headers, body).into_response()
+    }
+}
+
+fn tid(text: &str, name: &str) -> Result<Tid, Problem> {
+    text.parse().map_err(|_| Problem::bad_request("not the id of a change").with("parameter", name))
+}
+
+fn event(record: &ChangeRecord) -> String {
+    format!("id: {}\nevent: change\ndata: {}\n\n", record.id, shown(record))
+}
+
+fn shown(record: &ChangeRecord) -> Value {
+    let change = &record.change;
+    let operation =
+        change.operation.as_ref().map(|id| json!({"id": id, "sequence": change.sequence}));
+    json!({
+        "id": record.id.to_string(),
+        "item": change.item,
+        "action": change.action,
+        "operation": operation,
+        "user": change.user,
+        "time": time(record.id),
+        "before": change.before,
+        "after": change.after,
+        "visibility": String::from_utf8_lossy(&record.visibility),
+    })
+}

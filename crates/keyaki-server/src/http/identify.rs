@@ -1,0 +1,151 @@
+//! Who asks: a bearer token of ours, a JWT, or nobody; and which services have signed the request.
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, header};
+use keyaki::catalog::{Principal, Snapshot, digest_of};
+use keyaki::cell::visibility::Authorisations;
+
+use super::App;
+use super::problem::{self, Problem};
+use crate::access::signature::{
+    Message, Policy, check_content_digest, parse_public_key, verify_all,
+};
+
+const SCHEME: &str = "bearer ";
+/// Narrows what a request may see.
+const AUTHS: &str = "keyaki-auths";
+
+/// Marks a request that brings a body, however that is announced.
+#[derive(Clone, Copy)]
+pub struct HasBody;
+
+impl App {
+    /// The caller of a request, whose body is needed only if a service has signed it.
+    pub fn identify(&self, snapshot: &Snapshot, request: &Parts) -> Result<Principal, Problem> {
+        let mut lines = request.headers.get_all(header::AUTHORIZATION).iter();
+        let principal = match (lines.next(), lines.next()) {
+            (None, _) => Principal::default(),
+            (Some(value), None) => self.by_token(snapshot, value)?,
+            (Some(_), Some(_)) => {
+                return Err(Problem::bad_request("there are two Authorization headers"));
+            }
+        };
+        Ok(Principal { services: self.services(snapshot, request)?, ..principal })
+    }
+
+    fn by_token(&self, snapshot: &Snapshot, value: &HeaderValue) -> Result<Principal, Problem> {
+        let text =
+            value.to_str().map_err(|_| unauthenticated("the Authorization header is not text"))?;
+        let scheme = text.get(..SCHEME.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+        if scheme.is_none() {
+            return Err(unauthenticated("only bearer tokens are known here"));
+        }
+        let token = text[SCHEME.len()..].trim();
+        if let Some(known) = snapshot.token(&digest_of(token)) {
+            let record = &known.record;
+            if record.expires.is_some_and(|expires| expires <= self.now_seconds()) {
+                return Err(unauthenticated("the token has expired"));
+            }
+            return Ok(Principal {
+                user: Some(record.user.clone()),
+                roles: record.roles.clone(),
+                auths: record.auths.clone(),
+                services: Vec::new(),
+            });
+        }
+        let Some(keys) = &self.jwt else { return Err(unauthenticated("the token is not known")) };
+        let claims = keys.verify(token, self.now_seconds()).map_err(|bad| {
+            tracing::debug!(%bad, "a JWT was refused");
+            unauthenticated("the token is not valid")
+        })?;
+        Ok(Principal {
+            user: Some(claims.subject),
+            roles: claims.roles,
+            auths: claims.auths,
+            services: Vec::new(),
+        })
+    }
+
+    fn services(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<String>, Problem> {
+        if !request.headers.contains_key("signature-input")
+            && !request.headers.contains_key("signature")
+        {
+            return Ok(Vec::new());
+        }
+        let authority = request.uri.authority().map(|authority| authority.as_str());
+        let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let message = Message {
+            method: request.method.as_str(),
+            scheme: self.scheme,
+            authority: authority.or(host).unwrap_or_default(),
+            path: request.uri.path(),
+            query: request.uri.query(),
+            headers: &request.headers,
+            has_body: request.extensions.get::<HasBody>().is_some(),
+        };
+        let key = |fingerprint: &str| {
+            let service = snapshot.services.get(fingerprint)?;
+            parse_public_key(&service.public_key).ok()
+        };
+        verify_all(&message, &key, self.now_seconds(), &Policy::default())
+            .map_err(|bad| unauthenticated(&format!("a signature is not valid: {bad}")))
+    }
+
+    /// What a signature says of the body must be so.
+    pub fn check_digest(
+        &self,
+        principal: &Principal,
+        request: &Parts,
+        body: &Bytes,
+    ) -> Result<(), Problem> {
+        if principal.services.is_empty() {
+            return Ok(());
+        }
+        let mut lines = request.headers.get_all("content-digest").iter();
+        match (lines.next(), lines.next()) {
+            (Some(digest), None) => check_content_digest(digest, body)
+                .map_err(|bad| unauthenticated(&format!("Content-Digest does not hold: {bad}"))),
+            (None, _) if body.is_empty() => Ok(()),
+            _ => Err(unauthenticated("a signed body needs one Content-Digest header")),
+        }
+    }
+}
+
+/// The cells that a request may see: all that its caller may, or fewer.
+pub fn authorisations(principal: &Principal, request: &Parts) -> Result<Authorisations, Problem> {
+    let held = Authorisations::new(principal.auths.iter().map(String::as_str)).map_err(|_| {
+        Problem::new(&problem::FORBIDDEN, "the token's authorisations can't be used")
+    })?;
+    let mut wanted: Vec<&str> = Vec::new();
+    let mut narrowed = false;
+    for value in request.headers.get_all(AUTHS) {
+        narrowed = true;
+        let text = value.to_str().map_err(|_| Problem::bad_request("Keyaki-Auths is not text"))?;
+        wanted.extend(text.split(',').map(str::trim).filter(|term| !term.is_empty()));
+    }
+    if !narrowed {
+        return Ok(held);
+    }
+    if let Some(more) = wanted.iter().find(|term| !held.contains(term)) {
+        return Err(Problem::new(
+            &problem::FORBIDDEN,
+            "Keyaki-Auths asks for more than the caller has",
+        )
+        .with("authorisation", more));
+    }
+    Authorisations::new(wanted).map_err(|_| Problem::bad_request("Keyaki-Auths can't be used"))
+}
+
+pub fn unauthenticated(detail: &str) -> Problem {
+    Problem::new(&problem::UNAUTHENTICATED, detail)
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"keyaki\""))
+}
+
+/// Refuses what a caller may not do: who is not known yet may come back with a token.
+pub fn refuse(principal: &Principal) -> Problem {
+    match &principal.user {
+        None => unauthenticated("this needs a token"),
+        Some(_) => Problem::new(&problem::FORBIDDEN, "nothing allows you that"),
+    }
+}

@@ -1,0 +1,150 @@
+//! Listings: a page at a time, or everything as lines of JSON, in bounded memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use keyaki::bucket::revisions::{ListRequest, Listed};
+use keyaki::cell::Tid;
+use serde_json::{Map, Value, json};
+
+use super::answer::{Representation, accepts, asks_for, value};
+use super::path::Query;
+use super::problem::{self, Problem};
+use super::revisions::{InBucket, shown};
+use super::{Answer, is_read, other_method};
+
+pub const NDJSON: &str = "application/x-ndjson";
+const LIMIT: usize = 100;
+const LIMIT_MAX: usize = 1_000;
+/// How long a read waits for a write that its session has seen.
+const SESSION_WAITS: Duration = Duration::from_secs(5);
+
+/// How many items a page is to have.
+pub fn limit(query: &Query) -> Result<usize, Problem> {
+    let Some(text) = query.get("limit") else { return Ok(LIMIT) };
+    let number = text.parse::<usize>().ok().filter(|number| (1..=LIMIT_MAX).contains(number));
+    number.ok_or_else(|| {
+        Problem::bad_request("a page has 1 to 1000 items").with("parameter", "limit")
+    })
+}
+
+/// A page, with the way to the next one.
+pub fn paged(parts: &Parts, tid: Option<Tid>, items: Vec<Value>, next: Option<String>) -> Answer {
+    let mut page = Map::new();
+    page.insert("items".to_owned(), Value::Array(items));
+    let mut headers = Vec::new();
+    if let Some(next) = next {
+        let link = format!("<{}>; rel=\"next\"", with_cursor(parts, &next));
+        headers.push((header::LINK, value(&link)?));
+        page.insert("next".to_owned(), json!(next));
+    }
+    // A page that others follow is known by its first item; what follows may change on its own.
+    let tid = tid.filter(|_| !page.contains_key("next"));
+    let shown = Representation::json(tid, &Value::Object(page));
+    Representation { headers, ..shown }.answer(parts)
+}
+
+fn with_cursor(parts: &Parts, cursor: &str) -> String {
+    let query = parts.uri.query().unwrap_or_default();
+    let others = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let pairs: Vec<&str> = others.collect();
+    let cursor = format!("cursor={cursor}");
+    let all: Vec<&str> = pairs.into_iter().chain([&cursor[..]]).collect();
+    format!("{}?{}", parts.uri.path(), all.join("&"))
+}
+
+impl InBucket<'_> {
+    /// Waits until derived cells show the write that a session has seen.
+    pub(super) async fn wait_for_session(&self) -> Result<(), Problem> {
+        let Some(token) = self.headers().get("keyaki-session") else { return Ok(()) };
+        let bad = || Problem::bad_request("not a session's token").with("header", "keyaki-session");
+        let tid: Tid = token.to_str().map_err(|_| bad())?.parse().map_err(|_| bad())?;
+        let engine = self.open.revisions.bucket().store().engine();
+        let begun = tokio::time::Instant::now();
+        while engine.settled().await? <= tid.time() {
+            if begun.elapsed() > SESSION_WAITS {
+                let late =
+                    Problem::new(&problem::UNAVAILABLE, "the session's write can't be seen yet");
+                return Err(late.with_header(header::RETRY_AFTER, HeaderValue::from_static("1")));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
+    /// `/`: the items.
+    pub(super) async fn listing(&self) -> Answer {
+        let parts = self.call.parts;
+        if !is_read(&parts.method) {
+            return other_method(parts, "GET, HEAD, OPTIONS");
+        }
+        let query = Query::parse(parts.uri.query(), &["prefix", "from", "to", "limit", "cursor"])?;
+        self.wait_for_session().await?;
+        let owned = |name: &str| query.get(name).map(str::to_owned);
+        let mut request = ListRequest {
+            prefix: owned("prefix"),
+            from: owned("from"),
+            to: owned("to"),
+            after: None,
+            limit: limit(&query)?,
+        };
+        if asks_for(&parts.headers, NDJSON) && query.get("limit").is_none() {
+            return Ok(self.stream(request));
+        }
+        if !accepts(&parts.headers, "application/json") {
+            return Err(Problem::new(
+                &problem::NOT_ACCEPTABLE,
+                "a listing is JSON or lines of JSON",
+            )
+            .with("available", "application/json, application/x-ndjson"));
+        }
+        let of = format!("items of {}/{}", self.names.0, self.names.1);
+        let cursors = &self.call.app.cursors;
+        request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
+        let page = self.open.revisions.list(&self.caller, &request).await?;
+        let next = page.next.map(|key| cursors.seal(&of, &key)).transpose()?;
+        paged(parts, None, page.items.iter().map(item).collect(), next)
+    }
+
+    /// All items, page by page as the reader takes them.
+    fn stream(&self, request: ListRequest) -> Response {
+        let (revisions, caller) = (self.open.revisions.clone(), self.caller.clone());
+        let begin = Some(ListRequest { limit: LIMIT_MAX, ..request });
+        let watch = Arc::new(self.watch("/"));
+        let pages = stream::try_unfold(begin, move |request| {
+            let (revisions, caller, watch) = (revisions.clone(), caller.clone(), watch.clone());
+            async move {
+                let Some(request) = request else { return Ok(None) };
+                watch.look().await?;
+                let page = revisions.list(&caller, &request).await?;
+                let mut lines = Vec::new();
+                for listed in &page.items {
+                    lines.extend_from_slice(item(listed).to_string().as_bytes());
+                    lines.push(b'\n');
+                }
+                let rest = page.next.map(|key| ListRequest { after: Some(key), ..request });
+                Ok::<_, keyaki::Error>(Some((Bytes::from(lines), rest)))
+            }
+        });
+        let body = match self.call.parts.method == Method::HEAD {
+            true => Body::empty(),
+            false => Body::from_stream(pages),
+        };
+        (StatusCode::OK, [(header::CONTENT_TYPE, NDJSON)], body).into_response()
+    }
+}
+
+fn item(listed: &Listed) -> Value {
+    let mut item = Map::new();
+    item.insert("key".to_owned(), json!(listed.key));
+    if let Value::Object(revision) = shown(&listed.revision) {
+        item.extend(revision.into_iter().filter(|(name, _)| name != "deleted"));
+    }
+    Value::Object(item)
+}

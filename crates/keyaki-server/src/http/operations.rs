@@ -1,0 +1,146 @@
+//! What those who run it need: health, readiness, metrics, and what problems mean.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::IntoResponse;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use keyaki::catalog::Right;
+use keyaki::cell::Time;
+use metrics_exporter_prometheus::PrometheusHandle;
+use serde_json::json;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::answer::Representation;
+use super::identify::refuse;
+use super::problem::{self, Problem};
+use super::{Answer, App, Call, is_read, other_method};
+
+const READS: &str = "GET, HEAD, OPTIONS";
+const REQUEST_ID_BYTES_MAX: usize = 64;
+
+/// Counts what is answered.
+pub struct Metrics {
+    handle: PrometheusHandle,
+}
+
+impl Metrics {
+    pub fn new(handle: PrometheusHandle) -> Self {
+        metrics::describe_counter!("keyaki_requests_total", "requests by route, method and status");
+        metrics::describe_histogram!("keyaki_request_seconds", "how long answers took, by route");
+        Self { handle }
+    }
+
+    pub fn count(&self, method: &Method, route: &'static str, status: StatusCode, took: Duration) {
+        let method = match *method {
+            Method::GET => "GET",
+            Method::HEAD => "HEAD",
+            Method::PUT => "PUT",
+            Method::POST => "POST",
+            Method::DELETE => "DELETE",
+            Method::OPTIONS => "OPTIONS",
+            _ => "other",
+        };
+        let status = status.as_u16().to_string();
+        metrics::counter!("keyaki_requests_total", "method" => method, "route" => route, "status" => status)
+            .increment(1);
+        metrics::histogram!("keyaki_request_seconds", "route" => route).record(took);
+    }
+}
+
+/// Differs for every request of a process; a caller may bring its own.
+pub fn request_id(headers: &HeaderMap) -> String {
+    static COUNTED: AtomicU64 = AtomicU64::new(0);
+    let brought = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let plain = |id: &&str| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    match brought.filter(plain) {
+        Some(id) => id.to_owned(),
+        None => format!("{:x}-{:x}", std::process::id(), COUNTED.fetch_add(1, Relaxed)),
+    }
+}
+
+pub fn health(parts: &Parts) -> Answer {
+    match is_read(&parts.method) {
+        true => Representation::json(None, &json!({"status": "alive"})).answer(parts),
+        false => other_method(parts, READS),
+    }
+}
+
+/// `/problems/{slug}`: what a kind of problem means.
+pub fn explain(parts: &Parts, slug: &str) -> Answer {
+    if !is_read(&parts.method) {
+        return other_method(parts, READS);
+    }
+    let kind = problem::KINDS.iter().find(|kind| kind.slug == slug);
+    let kind = kind.ok_or_else(|| Problem::not_found("there is no such kind of problem"))?;
+    let shown = json!({"type": format!("/problems/{slug}"), "title": kind.title,
+                       "status": kind.status.as_u16(), "meaning": kind.meaning});
+    Representation::json(None, &shown).answer(parts)
+}
+
+impl App {
+    /// Whether requests can be answered: not while stopping, nor while the catalog can't be read.
+    pub(super) fn ready(&self, parts: &Parts) -> Answer {
+        if !is_read(&parts.method) {
+            return other_method(parts, READS);
+        }
+        match self.ready.load(Relaxed) {
+            true => Representation::json(None, &json!({"status": "ready"})).answer(parts),
+            false => Err(Problem::new(&problem::UNAVAILABLE, "the server is stopping")
+                .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"))),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// `/metrics`, for admins unless it is configured to be public.
+    pub(super) fn metrics(&self) -> Answer {
+        if !is_read(&self.parts.method) {
+            return other_method(self.parts, READS);
+        }
+        if !self.app.metrics_public
+            && !self.snapshot.permits(&self.principal, Right::Administer, None)
+        {
+            return Err(refuse(&self.principal));
+        }
+        let text = self.app.metrics.handle.render();
+        let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+        Ok((StatusCode::OK, kind, Body::from(text)).into_response())
+    }
+}
+
+/// A commit's time as people and programs read it.
+pub fn rfc3339(time: Time) -> String {
+    let nanos = i128::from(time.micros()) * 1_000;
+    let date =
+        OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    date.format(&Rfc3339).unwrap_or_default()
+}
+
+/// The other way round; None before 1970.
+pub fn parse_rfc3339(text: &str) -> Option<Time> {
+    let date = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    u64::try_from(date.unix_timestamp_nanos() / 1_000).ok().map(Time::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written_alike() {
+        let time = Time::from_micros(1_700_000_000_123_456);
+        assert_eq!(rfc3339(time), "2023-11-14T22:13:20.123456Z");
+        assert_eq!(parse_rfc3339(&rfc3339(time)), Some(time));
+        assert_eq!(parse_rfc3339("2023-11-15T00:13:20.123456+02:00"), Some(time));
+        for bad in ["", "2023-11-14", "2023-11-14T22:13:20", "1960-01-01T00:00:00Z", "now"] {
+            assert_eq!(parse_rfc3339(bad), None, "{bad}");
+        }
+    }
+}

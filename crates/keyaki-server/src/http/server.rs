@@ -1,0 +1,142 @@
+//! Connections: so many at once, none that dawdles, TLS if configured, and an orderly end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{HeaderValue, Request, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use super::App;
+use super::problem::{self, Problem};
+
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// What is in flight may take so long to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+const HEADERS_MAX: usize = 100;
+const HEADER_BYTES_MAX: usize = 64 << 10;
+const HTTP2_STREAMS_MAX: u32 = 128;
+
+/// Listens, and answers.
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    requests: Arc<Semaphore>,
+}
+
+impl Server {
+    pub async fn bind(app: Arc<App>, listen: &str, tls: Option<TlsAcceptor>) -> io::Result<Self> {
+        let listener = TcpListener::bind(listen).await?;
+        let requests = Arc::new(Semaphore::new(app.limits.requests));
+        Ok(Self { app, listener, tls, requests })
+    }
+
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Until `stop`; then what is in flight is finished.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let connections = Arc::new(Semaphore::new(self.app.limits.connections));
+        let graceful = GracefulShutdown::new();
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let Ok(room) = connections.clone().acquire_owned().await else { break };
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = &mut stop => break,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Too many open files, say: it passes.
+                    tracing::warn!(%error, "a connection can't be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let (app, requests, tls) = (self.app.clone(), self.requests.clone(), self.tls.clone());
+            let watcher = graceful.watcher();
+            tokio::spawn(async move {
+                let _ = stream.set_nodelay(true);
+                match tls {
+                    None => serve(app, requests, stream, watcher).await,
+                    Some(tls) => serve_tls(app, requests, stream, tls, watcher).await,
+                }
+                drop(room);
+            });
+        }
+        self.app.ready.store(false, Relaxed);
+        drop(self.listener);
+        if tokio::time::timeout(ENDS_WITHIN, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some connections did not end in time");
+        }
+    }
+}
+
+type Watcher = hyper_util::server::graceful::Watcher;
+
+async fn serve_tls(
+    app: Arc<App>,
+    requests: Arc<Semaphore>,
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    watcher: Watcher,
+) {
+    match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+        Ok(Ok(stream)) => serve(app, requests, stream, watcher).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
+}
+
+async fn serve<S>(app: Arc<App>, requests: Arc<Semaphore>, stream: S, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (app, requests) = (app.clone(), requests.clone());
+        async move {
+            let request = request.map(Body::new);
+            let Ok(_room) = requests.try_acquire() else {
+                let busy =
+                    Problem::new(&problem::UNAVAILABLE, "too many requests are being answered");
+                let busy = busy.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                return Ok::<_, std::convert::Infallible>(
+                    busy.into_response_at(request.uri().path()),
+                );
+            };
+            Ok(app.answer(request).await)
+        }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEADER_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .max_header_list_size(HEADER_BYTES_MAX as u32)
+        .keep_alive_interval(Duration::from_secs(20));
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}

@@ -1,0 +1,126 @@
+//! Who may do what, and see what.
+
+use serde_json::json;
+
+use super::{Server, open_bucket};
+
+const BUCKET: &str = "/v1/d.example/b";
+const ITEM: &str = "/v1/d.example/b/item";
+
+#[test]
+fn without_a_right_nothing_is_open() {
+    let server = Server::start().with_bucket(json!({"type": "revisions"}));
+    server.ask("PUT", ITEM).admin().text("one");
+    let stranger = server.token("stranger", &[], &[]);
+    for (method, path) in [
+        ("GET", ITEM),
+        ("HEAD", ITEM),
+        ("PUT", ITEM),
+        ("DELETE", ITEM),
+        ("GET", "/v1/d.example/b/item/"),
+        ("GET", "/v1/d.example/b/"),
+        ("GET", "/v1/d.example/b/_changes"),
+        ("POST", "/v1/d.example/b/_rename"),
+        ("GET", BUCKET),
+        ("PUT", BUCKET),
+        ("DELETE", BUCKET),
+        ("GET", "/v1/d.example"),
+        ("PUT", "/v1/d.example"),
+        ("DELETE", "/v1/d.example"),
+        ("PUT", "/v1/new.example"),
+        ("GET", "/v1/_tokens"),
+        ("POST", "/v1/_tokens"),
+        ("GET", "/v1/_services"),
+        ("GET", "/metrics"),
+    ] {
+        let body = json!({"from": "item", "to": "x", "type": "revisions", "user": "u"});
+        let (anybody, known) = match method {
+            "PUT" | "POST" => (
+                server.ask(method, path).json(&body),
+                server.ask(method, path).bearer(&stranger).json(&body),
+            ),
+            _ => {
+                (server.ask(method, path).send(), server.ask(method, path).bearer(&stranger).send())
+            }
+        };
+        assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
+        assert!(anybody.header("www-authenticate").is_some());
+    }
+    assert_eq!(server.ask("GET", "/v1/").bearer(&stranger).send().value()["items"], json!([]));
+    server.ask("GET", ITEM).bearer("wrong").send().demand_problem(401);
+    assert_eq!(server.ask("GET", ITEM).admin().send().text(), "one");
+}
+
+#[test]
+fn roles_paths_and_revocation() {
+    let mut settings = open_bucket();
+    settings["acl"]["read"] = json!([
+        [{"type": "pathRegExp", "re": "public/.*"}, {"type": "role", "anyOf": ["*"]}],
+        [{"type": "role", "anyOf": ["editor"]}],
+    ]);
+    let server = Server::start().with_bucket(settings);
+    let editor = server.token("ed", &["editor"], &[]);
+    let put =
+        |key: &str| server.ask("PUT", &format!("{BUCKET}/{key}")).bearer(&editor).text("x").status;
+    assert_eq!((put("public%2Fa"), put("private"), put("not%2Fpublic%2Fa")), (201, 201, 201));
+    let get = |key: &str| server.ask("GET", &format!("{BUCKET}/{key}")).send().status;
+    assert_eq!(get("public%2Fa"), 200);
+    for closed in ["private", "not%2Fpublic%2Fa", "public", "publicx%2Fa"] {
+        assert_eq!(get(closed), 401, "{closed}");
+    }
+    let tokens = server.ask("GET", "/v1/_tokens").admin().send().value();
+    assert!(!tokens.to_string().contains(&editor), "tokens are never shown again");
+    let id = tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "ed").unwrap()["id"]
+        .clone();
+    let path = format!("/v1/_tokens/{}", id.as_str().unwrap());
+    assert_eq!(server.ask("DELETE", &path).admin().send().status, 204);
+    server.ask("PUT", ITEM).bearer(&editor).text("x").demand_problem(401);
+    server.ask("DELETE", &path).admin().send().demand_problem(404);
+}
+
+#[test]
+fn hidden_revisions_are_as_if_they_were_not_there() {
+    let server = Server::start().with_bucket(open_bucket());
+    let spy = server.token("spy", &["editor"], &["secret"]);
+    let clerk = server.token("clerk", &["editor"], &[]);
+    let open = server.ask("PUT", ITEM).bearer(&clerk).text("open");
+    let put =
+        server.ask("PUT", ITEM).bearer(&spy).with("Keyaki-Visibility", "secret").text("hidden");
+    assert_eq!(put.status, 200, "{put:?}");
+    let other = "/v1/d.example/b/other";
+    server.ask("PUT", other).bearer(&spy).with("Keyaki-Visibility", "secret").text("hidden");
+    assert_eq!(server.ask("GET", ITEM).bearer(&spy).send().text(), "hidden");
+    let seen = server.ask("GET", ITEM).bearer(&clerk).send();
+    assert_eq!((seen.text(), seen.etag()), ("open", open.etag()));
+    server.ask("GET", other).bearer(&clerk).send().demand_problem(404);
+    let narrowed = server.ask("GET", ITEM).bearer(&spy).with("Keyaki-Auths", "").send();
+    assert_eq!(narrowed.text(), "open");
+    server
+        .ask("GET", ITEM)
+        .bearer(&clerk)
+        .with("Keyaki-Auths", "secret")
+        .send()
+        .demand_problem(403);
+    let hides =
+        server.ask("PUT", ITEM).bearer(&clerk).with("Keyaki-Visibility", "secret").text("x");
+    hides.demand_problem(403);
+    server
+        .ask("PUT", ITEM)
+        .bearer(&spy)
+        .with("Keyaki-Visibility", "a&|")
+        .text("x")
+        .demand_problem(400);
+    for path in ["/v1/d.example/b/", "/v1/d.example/b/_changes", "/v1/d.example/b/item/"] {
+        let seen = server.ask("GET", path).bearer(&clerk).send();
+        assert!(
+            !seen.text().contains("other") && !seen.text().contains("secret"),
+            "{}",
+            seen.text()
+        );
+        assert_eq!(seen.value()["items"].as_array().unwrap().len(), 1, "{path}");
+    }
+    let replaced =
+        server.ask("PUT", ITEM).bearer(&clerk).with("If-Match", open.etag()).text("newer");
+    assert_eq!(replaced.status, 200, "what is hidden is in nobody's way");
+    assert_eq!(server.ask("GET", ITEM).bearer(&spy).send().text(), "newer");
+}

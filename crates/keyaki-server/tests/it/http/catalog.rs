@@ -1,0 +1,116 @@
+//! Domains, buckets and quotas.
+
+use serde_json::json;
+
+use super::{Server, open_bucket};
+
+const BUCKET: &str = "/v1/d.example/b";
+
+#[test]
+fn owners_and_creators_have_their_rights() {
+    let server = Server::start();
+    let (owner, maker) = (server.token("olga", &[], &[]), server.token("max", &["makers"], &[]));
+    let spec =
+        json!({"owners": ["olga"], "bucketCreators": ["role:makers"], "quota": {"buckets": 2}});
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&spec).status, 201);
+    let put = |token: &str, path: &str| server.ask("PUT", path).bearer(token).json(&open_bucket());
+    assert_eq!(put(&maker, BUCKET).status, 201);
+    assert_eq!(put(&owner, "/v1/d.example/c").status, 201);
+    put(&owner, "/v1/d.example/third").demand_problem(507);
+    put(&maker, "/v1/d.example/c").demand_problem(403);
+    assert_eq!(put(&maker, BUCKET).status, 200, "it made that one");
+    server.ask("DELETE", "/v1/d.example").bearer(&maker).send().demand_problem(403);
+    assert_eq!(server.ask("DELETE", "/v1/d.example").bearer(&owner).send().status, 204);
+}
+
+#[test]
+fn quotas_are_enforced_and_shown() {
+    let mut settings = open_bucket();
+    settings["quota"] = json!({"items": 2, "bytes": 20});
+    let server = Server::start().with_bucket(settings);
+    let put =
+        |key: &str, text: &str| server.ask("PUT", &format!("{BUCKET}/{key}")).admin().text(text);
+    assert_eq!((put("a", "12345").status, put("b", "12345").status), (201, 201));
+    let full = put("c", "1");
+    full.demand_problem(507);
+    assert_eq!(full.value()["quota"], "items");
+    assert_eq!(put("a", "12345").status, 200);
+    put("a", "123456").demand_problem(507);
+    let shown = server.ask("GET", BUCKET).admin().send().value();
+    assert_eq!(shown["use"], json!({"items": 2, "bytes": 15}));
+    assert_eq!(shown["quota"], json!({"items": 2, "bytes": 20}));
+    assert_eq!(server.ask("DELETE", &format!("{BUCKET}/b")).admin().send().status, 200);
+    assert_eq!(put("c", "1").status, 201);
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let server = Server::start();
+    server.ask("PUT", "/v1/d.example").admin().json(&json!({}));
+    for (bad, status) in [
+        (json!({}), 422),
+        (json!({"type": "moon"}), 422),
+        (json!({"type": "revisions", "optoins": {}}), 422),
+        (json!({"type": "revisions", "options": {"retension": {}}}), 422),
+        (json!({"type": "revisions", "options": {"retention": {"type": "latest"}}}), 422),
+        (
+            json!({"type": "revisions", "options": {"retention": {"type": "latest", "count": 0}}}),
+            422,
+        ),
+        (
+            json!({"type": "revisions", "options": {"retention": {"type": "ttl", "ttl": "soon"}}}),
+            422,
+        ),
+        (json!({"type": "revisions", "backend": "moon/base"}), 422),
+        (json!({"type": "revisions", "acl": {"read": [[{"type": "pathRegExp", "re": "("}]]}}), 422),
+        (
+            json!({"type": "revisions", "acl": {"read": [[{"type": "pathRegExp", "re": "(a{1000}){1000}"}]]}}),
+            422,
+        ),
+        (json!({"type": "revisions", "acl": {"read": [[{"type": "age", "over": 18}]]}}), 422),
+    ] {
+        let refused = server.ask("PUT", BUCKET).admin().json(&bad);
+        assert_eq!(refused.status, status, "{bad}: {}", refused.text());
+    }
+    for name in ["B", "_b", "a.b", &"b".repeat(65)] {
+        let refused =
+            server.ask("PUT", &format!("/v1/d.example/{name}")).admin().json(&open_bucket());
+        assert!([400, 422].contains(&refused.status), "{name}: {}", refused.text());
+    }
+    for name in ["D.example", "-d", "d..e", "d_e"] {
+        let refused = server.ask("PUT", &format!("/v1/{name}")).admin().json(&json!({}));
+        assert!([400, 422].contains(&refused.status), "{name}: {}", refused.text());
+    }
+    assert_eq!(server.ask("GET", "/v1/d.example").admin().send().value()["buckets"], json!([]));
+}
+
+#[test]
+fn hosts_name_buckets() {
+    let server = Server::start().with_bucket(open_bucket());
+    server.ask("PUT", "/v1/d.example/b/item").admin().text("one");
+    let by_host = server.ask("GET", "/item").with("Host", "b.d.example").send();
+    assert_eq!((by_host.status, by_host.text()), (200, "one"));
+    server.ask("GET", "/item").with("Host", "c.d.example").send().demand_problem(404);
+}
+
+#[test]
+fn a_domains_quota_is_for_all_its_buckets() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    server.ask("PUT", "/v1/d.example").admin().json(&json!({"quota": {"bytes": 10}}));
+    assert_eq!(server.ask("PUT", "/v1/d.example/c").admin().json(&open_bucket()).status, 201);
+    assert_eq!(server.ask("PUT", &format!("{BUCKET}/x")).admin().text("123456").status, 201);
+    let full = server.ask("PUT", "/v1/d.example/c/x").admin().text("123456");
+    full.demand_problem(507);
+    assert_eq!(full.value()["of"], "domain");
+    drop(server);
+    let server = Server::on(&store, &[]);
+    server.ask("PUT", "/v1/d.example/c/x").admin().text("123456").demand_problem(507);
+    assert_eq!(server.ask("DELETE", BUCKET).admin().send().status, 204);
+    let begun = std::time::Instant::now();
+    while server.ask("PUT", "/v1/d.example/c/x").admin().text("123456").status != 201 {
+        assert!(begun.elapsed().as_secs() < 20, "what was deleted still counts");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,143 @@
+//! Conditional requests on items, buckets and domains.
+
+use serde_json::json;
+
+use super::{Server, open_bucket};
+
+const ITEM: &str = "/v1/d.example/b/item";
+
+#[test]
+fn items_are_created_updated_and_compared() {
+    let server = Server::start().with_bucket(open_bucket());
+    let created = server.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("one");
+    assert_eq!(created.status, 201, "{created:?}");
+    let first = created.etag().to_owned();
+    server.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("two").demand_problem(412);
+    server.ask("PUT", ITEM).admin().with("If-Match", "\"other\"").text("two").demand_problem(412);
+    let weak = format!("W/{first}");
+    server.ask("PUT", ITEM).admin().with("If-Match", &weak).text("two").demand_problem(412);
+    server
+        .ask("PUT", "/v1/d.example/b/none")
+        .admin()
+        .with("If-Match", "*")
+        .text("x")
+        .demand_problem(412);
+    let list = format!("\"a\", {first}");
+    let updated = server.ask("PUT", ITEM).admin().with("If-Match", &list).text("two");
+    assert_eq!(updated.status, 200, "{updated:?}");
+    let second = updated.etag().to_owned();
+    assert!(second > first, "tids rise");
+
+    let read = server.ask("GET", ITEM).send();
+    assert_eq!((read.status, read.text(), read.etag()), (200, "two", &second[..]));
+    assert_eq!(read.header("x-content-type-options"), Some("nosniff"));
+    let same = server.ask("GET", ITEM).with("If-None-Match", &format!("W/{second}")).send();
+    assert_eq!((same.status, same.bytes.len(), same.etag()), (304, 0, &second[..]));
+    assert_eq!(server.ask("GET", ITEM).with("If-None-Match", &first).send().status, 200);
+    server.ask("GET", ITEM).with("If-Match", &first).send().demand_problem(412);
+    let head = server.ask("HEAD", ITEM).send();
+    assert_eq!((head.status, head.header("content-length"), head.bytes.len()), (200, Some("3"), 0));
+    assert_eq!(head.etag(), second);
+
+    server.ask("DELETE", ITEM).admin().with("If-Match", &first).send().demand_problem(412);
+    assert_eq!(server.ask("DELETE", ITEM).admin().with("If-Match", &second).send().status, 200);
+    server.ask("GET", ITEM).send().demand_problem(404);
+    server.ask("GET", ITEM).with("If-Match", "*").send().demand_problem(404);
+    server.ask("DELETE", ITEM).admin().send().demand_problem(404);
+    let again = server.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("three");
+    assert_eq!(again.status, 201, "what was deleted can be created");
+}
+
+#[test]
+fn dates_count_where_there_are_no_tags() {
+    let server = Server::start().with_bucket(open_bucket());
+    let created = server.ask("PUT", ITEM).admin().text("one");
+    let date = created.header("last-modified").unwrap().to_owned();
+    let past = "Sun, 09 Sep 2001 01:46:40 GMT";
+    assert_eq!(server.ask("GET", ITEM).with("If-Modified-Since", &date).send().status, 304);
+    assert_eq!(server.ask("GET", ITEM).with("If-Modified-Since", past).send().status, 200);
+    server.ask("GET", ITEM).with("If-Unmodified-Since", past).send().demand_problem(412);
+    server
+        .ask("PUT", ITEM)
+        .admin()
+        .with("If-Unmodified-Since", past)
+        .text("two")
+        .demand_problem(412);
+    let both =
+        server.ask("GET", ITEM).with("If-Modified-Since", &date).with("If-None-Match", "\"x\"");
+    assert_eq!(both.send().status, 200);
+}
+
+#[test]
+fn compressed_answers_have_tags_of_their_own() {
+    let server = Server::start().with_bucket(open_bucket());
+    let long = "A tree of Japan. ".repeat(500);
+    let tag = server.ask("PUT", ITEM).admin().text(&long).etag().to_owned();
+    let plain = server.ask("GET", ITEM).with("Accept-Encoding", "identity").send();
+    assert_eq!(
+        (plain.text(), plain.etag(), plain.header("content-encoding")),
+        (&long[..], &tag[..], None)
+    );
+    let zipped = server.ask("GET", ITEM).with("Accept-Encoding", "gzip").send();
+    assert_eq!(zipped.header("content-encoding"), Some("gzip"));
+    assert!(zipped.bytes.len() < long.len() / 10);
+    assert_ne!(zipped.etag(), tag);
+    let zipped_tag = zipped.etag().to_owned();
+    let same =
+        server.ask("GET", ITEM).with("Accept-Encoding", "gzip").with("If-None-Match", &zipped_tag);
+    assert_eq!(same.send().status, 304);
+    let written = server.ask("PUT", ITEM).admin().with("If-Match", &zipped_tag).text("short");
+    assert_eq!(written.status, 200, "the tag of a compressed answer names the same item");
+    server.ask("GET", ITEM).with("Accept-Encoding", "identity;q=0").send().demand_problem(406);
+}
+
+#[test]
+fn domains_and_buckets_are_conditional_too() {
+    let server = Server::start();
+    let (domain, bucket) = ("/v1/d.example", "/v1/d.example/b");
+    let made = server.ask("PUT", domain).admin().with("If-None-Match", "*").json(&json!({}));
+    assert_eq!(made.status, 201);
+    assert_eq!(made.header("location"), Some(domain));
+    let tag = made.etag().to_owned();
+    let put = |path: &str, header: &str, value: &str, body: &serde_json::Value| {
+        server.ask("PUT", path).admin().with(header, value).json(body)
+    };
+    put(domain, "If-None-Match", "*", &json!({})).demand_problem(412);
+    put(domain, "If-Match", "\"x\"", &json!({})).demand_problem(412);
+    assert_eq!(put(domain, "If-Match", &tag, &json!({"description": "new"})).status, 200);
+    let shown = server.ask("GET", domain).admin().send();
+    assert_eq!(shown.value()["description"], "new");
+    let shown_tag = shown.etag().to_owned();
+    let unchanged = server.ask("GET", domain).admin().with("If-None-Match", &shown_tag).send();
+    assert_eq!(unchanged.status, 304);
+
+    assert_eq!(put(bucket, "If-None-Match", "*", &open_bucket()).status, 201);
+    let changed = server.ask("GET", domain).admin().with("If-None-Match", &shown_tag).send();
+    assert_eq!(changed.status, 200, "a domain shows its buckets");
+    put(bucket, "If-None-Match", "*", &open_bucket()).demand_problem(412);
+    let shown = server.ask("GET", bucket).admin().send();
+    let before = shown.etag().to_owned();
+    assert_eq!(server.ask("PUT", "/v1/d.example/b/x").admin().text("12345").status, 201);
+    let used = server.ask("GET", bucket).admin().with("If-None-Match", &before).send();
+    assert_eq!((used.status, used.value()["use"]["bytes"].as_i64()), (200, Some(5)));
+    assert_eq!(
+        put(bucket, "If-Match", &before, &open_bucket()).status,
+        200,
+        "only settings are compared"
+    );
+    server.ask("DELETE", bucket).admin().with("If-Match", &before).send().demand_problem(412);
+    assert_eq!(server.ask("DELETE", bucket).admin().send().status, 204);
+    server.ask("GET", bucket).admin().send().demand_problem(404);
+    assert_eq!(server.ask("DELETE", domain).admin().send().status, 204);
+    server.ask("GET", domain).admin().send().demand_problem(404);
+}
+
+#[test]
+fn a_bucket_may_require_conditions() {
+    let mut settings = open_bucket();
+    settings["options"] = json!({"requireConditions": true});
+    let server = Server::start().with_bucket(settings);
+    server.ask("PUT", ITEM).admin().text("one").demand_problem(428);
+    assert_eq!(server.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("one").status, 201);
+    server.ask("DELETE", ITEM).admin().send().demand_problem(428);
+}

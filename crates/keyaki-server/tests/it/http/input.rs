@@ -1,0 +1,117 @@
+//! Bad input gets the right answer, and changes nothing.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use super::{ADMIN, Server, open_bucket};
+
+const BUCKET: &str = "/v1/d.example/b";
+
+/// Sends bytes as they are, and answers the status and the head of what comes back.
+fn raw(server: &Server, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server.address.strip_prefix("http://").unwrap()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    (text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0), text)
+}
+
+#[test]
+fn paths_that_can_be_read_in_two_ways_are_refused() {
+    let server = Server::start().with_bucket(open_bucket());
+    for path in [
+        "/%",
+        "/a%2",
+        "/%zz",
+        "/%ff%fe",
+        "/a%00b",
+        "/a%0Ab",
+        "/../x",
+        "/%2e%2e/x",
+        "//x",
+        "/a//b",
+        "/_x",
+    ] {
+        let head =
+            format!("PUT {BUCKET}{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
+        let (status, text) =
+            raw(&server, &format!("{head}Content-Length: 1\r\nConnection: close\r\n\r\nx"));
+        assert_eq!(status, 400, "{path}: {text}");
+        assert!(text.contains("application/problem+json"), "{text}");
+    }
+    let listed = server.ask("GET", &format!("{BUCKET}/")).send().value();
+    assert_eq!(listed["items"], json!([]));
+}
+
+#[test]
+fn methods_types_and_sizes() {
+    let server = Server::start().with_bucket(open_bucket());
+    let item = format!("{BUCKET}/item");
+    let wrong = server.ask("PATCH", &item).admin().text("x");
+    wrong.demand_problem(405);
+    assert_eq!(wrong.header("allow"), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
+    assert_eq!(server.ask("OPTIONS", &item).send().status, 204);
+    server.ask("POST", "/v1/_tokens").admin().text("x").demand_problem(415);
+    server.ask("PUT", &item).admin().with("Content-Encoding", "gzip").text("x").demand_problem(415);
+    server
+        .ask("PUT", &item)
+        .admin()
+        .with("Content-Range", "bytes 0-0/5")
+        .text("x")
+        .demand_problem(400);
+    server
+        .ask("PUT", &item)
+        .admin()
+        .with("Content-Type", "nonsense")
+        .body(b"x")
+        .demand_problem(415);
+    server.ask("PUT", &item).admin().with("If-Match", "no tag").text("x").demand_problem(400);
+    server
+        .ask("PUT", &item)
+        .admin()
+        .with("Idempotency-Sequence", "-1")
+        .text("x")
+        .demand_problem(400);
+    server
+        .ask("PUT", &item)
+        .admin()
+        .with("Keyaki-Only-If-Changed", "yes")
+        .text("x")
+        .demand_problem(400);
+    let key = "k".repeat(1025);
+    server.ask("PUT", &format!("{BUCKET}/{key}")).admin().text("x").demand_problem(400);
+    let head = format!("PUT {item} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
+    let (status, _) =
+        raw(&server, &format!("{head}Content-Length: 99999999999\r\nConnection: close\r\n\r\n"));
+    assert_eq!(status, 413);
+    server.ask("GET", &item).send().demand_problem(404);
+    server.ask("GET", "/nowhere").send().demand_problem(404);
+    let meaning = server.ask("GET", "/problems/not-found").send();
+    assert_eq!((meaning.status, meaning.value()["status"].as_u64()), (200, Some(404)));
+}
+
+#[test]
+fn bodies_that_are_no_json_are_refused() {
+    let server = Server::start();
+    let deep = format!("{{\"description\":{}1{}}}", "[".repeat(300), "]".repeat(300));
+    for (body, status) in [
+        ("{", 400),
+        ("{}{}", 400),
+        ("{\"description\":\"a\",\"description\":\"b\"}", 400),
+        (&deep[..], 400),
+        ("[]", 422),
+        ("{\"description\":5}", 422),
+        ("{\"descripton\":\"x\"}", 422),
+        ("{\"quota\":{\"items\":-1}}", 422),
+    ] {
+        let asked =
+            server.ask("PUT", "/v1/d.example").admin().with("Content-Type", "application/json");
+        let refused = asked.body(body.as_bytes());
+        assert_eq!(refused.status, status, "{body}: {}", refused.text());
+        refused.demand_problem(status);
+    }
+    server.ask("GET", "/v1/d.example").admin().send().demand_problem(404);
+}

@@ -1,0 +1,190 @@
+//! Items of buckets of revisions.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Server, open_bucket};
+
+const BUCKET: &str = "/v1/d.example/b";
+const ITEM: &str = "/v1/d.example/b/item";
+
+#[test]
+fn content_comes_back_byte_for_byte_with_its_headers() {
+    let server = Server::start().with_bucket(open_bucket());
+    let bytes: Vec<u8> = (0..=255).cycle().take(700_000).collect();
+    let stored = server
+        .ask("PUT", ITEM)
+        .admin()
+        .with("Content-Type", "image/x-odd; a=\"b\"")
+        .with("Content-Language", "de, en")
+        .with("Content-Disposition", "attachment; filename=\"x\"")
+        .with("Keyaki-Store-X-Colour", "green")
+        .body(&bytes);
+    assert_eq!(stored.status, 201, "{stored:?}");
+    let read = server.ask("GET", ITEM).send();
+    assert_eq!(read.bytes, bytes);
+    for (name, value) in [
+        ("content-type", "image/x-odd; a=\"b\""),
+        ("content-language", "de, en"),
+        ("content-disposition", "attachment; filename=\"x\""),
+        ("x-colour", "green"),
+    ] {
+        assert_eq!(read.header(name), Some(value), "{name}");
+    }
+    for name in
+        ["Set-Cookie", "Transfer-Encoding", "Content-Length", "Access-Control-Allow-Origin", "ETag"]
+    {
+        let smuggled =
+            server.ask("PUT", ITEM).admin().with(&format!("Keyaki-Store-{name}"), "x").text("y");
+        smuggled.demand_problem(400);
+    }
+}
+
+#[test]
+fn history_is_read_by_tid_and_by_time() {
+    let server = Server::start().with_bucket(open_bucket());
+    let one = server.ask("PUT", ITEM).admin().text("one").value();
+    std::thread::sleep(Duration::from_millis(5));
+    let two = server.ask("PUT", ITEM).admin().text("two").value();
+    server.ask("DELETE", ITEM).admin().send();
+    let at = |which: &str| server.ask("GET", &format!("{ITEM}/{which}")).send();
+    assert_eq!(at(one["tid"].as_str().unwrap()).text(), "one");
+    assert_eq!(at(two["tid"].as_str().unwrap()).text(), "two");
+    assert_eq!(at(one["time"].as_str().unwrap()).text(), "one");
+    at("2001-01-01T00:00:00Z").demand_problem(404);
+    at("2999-01-01T00:00:00Z").demand_problem(404);
+    at("yesterday").demand_problem(400);
+
+    let all = server.ask("GET", &format!("{ITEM}/")).send().value();
+    let deleted: Vec<_> =
+        all["items"].as_array().unwrap().iter().map(|r| r["deleted"].clone()).collect();
+    assert_eq!(deleted, [true, false, false], "newest first");
+    let page = server.ask("GET", &format!("{ITEM}/?limit=2")).send();
+    let next = page.value()["next"].as_str().unwrap().to_owned();
+    assert!(page.header("link").unwrap().contains("rel=\"next\""));
+    let rest = server.ask("GET", &format!("{ITEM}/?limit=2&cursor={next}")).send().value();
+    assert_eq!(rest["items"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["items"][0]["tid"], one["tid"]);
+    let elsewhere = server.ask("GET", &format!("{BUCKET}/?cursor={next}")).send();
+    elsewhere.demand_problem(400);
+}
+
+#[test]
+fn a_rename_shows_in_both_histories() {
+    let server = Server::start().with_bucket(open_bucket());
+    let rename = |form| server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&form);
+    rename(json!({"from": "old", "to": "new"})).demand_problem(404);
+    server
+        .ask("PUT", &format!("{BUCKET}/old"))
+        .admin()
+        .with("Content-Type", "text/x-y")
+        .body(b"content");
+    server.ask("PUT", &format!("{BUCKET}/taken")).admin().text("taken");
+    let refused = server
+        .ask("POST", &format!("{BUCKET}/_rename"))
+        .admin()
+        .with("If-None-Match", "*")
+        .json(&json!({"from": "old", "to": "taken"}));
+    refused.demand_problem(412);
+    assert_eq!(rename(json!({"from": "old", "to": "new"})).status, 201);
+    let moved = server.ask("GET", &format!("{BUCKET}/new")).send();
+    assert_eq!((moved.text(), moved.header("content-type")), ("content", Some("text/x-y")));
+    server.ask("GET", &format!("{BUCKET}/old")).send().demand_problem(404);
+    let history = |key: &str| server.ask("GET", &format!("{BUCKET}/{key}/")).send().value();
+    assert_eq!(history("new")["items"][0]["renamedFrom"], "old");
+    assert_eq!(history("old")["items"][0]["renamedTo"], "new");
+    rename(json!({"from": "new", "to": "new"})).demand_problem(400);
+}
+
+#[test]
+fn retention_holds_at_once() {
+    let mut settings = open_bucket();
+    settings["options"] = json!({"retention": {"type": "latest", "count": 2}});
+    let server = Server::start().with_bucket(settings);
+    let tids: Vec<String> = ["one", "two", "three"]
+        .iter()
+        .map(|text| {
+            let stored = server.ask("PUT", ITEM).admin().text(text).value();
+            stored["tid"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    server.ask("GET", &format!("{ITEM}/{}", tids[0])).send().demand_problem(404);
+    assert_eq!(server.ask("GET", &format!("{ITEM}/{}", tids[1])).send().text(), "two");
+    let history = server.ask("GET", &format!("{ITEM}/")).send().value();
+    assert_eq!(history["items"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn unchanged_content_makes_no_revision() {
+    let server = Server::start().with_bucket(open_bucket());
+    let put = |text: &str| {
+        server.ask("PUT", ITEM).admin().with("Keyaki-Only-If-Changed", "true").text(text)
+    };
+    let first = put("same");
+    assert_eq!((first.status, first.header("keyaki-unchanged")), (201, None));
+    let second = put("same");
+    assert_eq!((second.status, second.header("keyaki-unchanged")), (200, Some("true")));
+    assert_eq!(first.etag(), second.etag());
+    assert_ne!(put("other").etag(), first.etag());
+}
+
+#[test]
+fn listings_go_by_prefix_range_and_page() {
+    let server = Server::start().with_bucket(open_bucket());
+    for key in ["a", "b%2F1", "b%2F2", "b%2F3", "c", "%C3%A4"] {
+        assert_eq!(server.ask("PUT", &format!("{BUCKET}/{key}")).admin().text(key).status, 201);
+    }
+    let keys = |query: &str| -> Vec<String> {
+        let page = server.ask("GET", &format!("{BUCKET}/{query}")).send().value();
+        let keys =
+            page["items"].as_array().unwrap().iter().map(|i| i["key"].as_str().unwrap().to_owned());
+        keys.collect()
+    };
+    assert_eq!(keys(""), ["a", "b/1", "b/2", "b/3", "c", "ä"]);
+    assert_eq!(keys("?prefix=b%2F"), ["b/1", "b/2", "b/3"]);
+    assert_eq!(keys("?from=b%2F2&to=c"), ["b/2", "b/3"]);
+    let mut seen = Vec::new();
+    let mut path = format!("{BUCKET}/?limit=4");
+    loop {
+        let page = server.ask("GET", &path).send().value();
+        seen.extend(page["items"].as_array().unwrap().iter().map(|i| i["key"].clone()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("{BUCKET}/?limit=4&cursor={next}");
+    }
+    assert_eq!(seen.len(), 6);
+    let lines =
+        server.ask("GET", &format!("{BUCKET}/")).with("Accept", "application/x-ndjson").send();
+    assert_eq!(lines.text().lines().count(), 6);
+    server.ask("DELETE", &format!("{BUCKET}/c")).admin().send();
+    assert_eq!(keys("?from=c"), ["ä"], "what is deleted is not listed");
+    server.ask("GET", &format!("{BUCKET}/?limit=0")).send().demand_problem(400);
+    server.ask("GET", &format!("{BUCKET}/?lmit=5")).send().demand_problem(400);
+    server.ask("GET", &format!("{BUCKET}/")).with("Accept", "text/html").send().demand_problem(406);
+}
+
+#[test]
+fn a_repeat_changes_nothing_and_gets_the_first_answer() {
+    let server = Server::start().with_bucket(open_bucket());
+    let put = || {
+        let asked = server.ask("PUT", ITEM).admin().with("Idempotency-Key", "op-1");
+        asked.with("If-None-Match", "*").text("one")
+    };
+    let first = put();
+    assert_eq!((first.status, first.header("idempotency-replayed")), (201, None));
+    server.ask("PUT", ITEM).admin().text("two");
+    let repeat = put();
+    assert_eq!((repeat.status, repeat.header("idempotency-replayed")), (201, Some("true")));
+    assert_eq!(repeat.value(), first.value());
+    assert_eq!(server.ask("GET", ITEM).send().text(), "two");
+    let delete = || server.ask("DELETE", ITEM).admin().with("Idempotency-Key", "op-2").send();
+    assert_eq!((delete().status, delete().status), (200, 200));
+    let changes = server.ask("GET", &format!("{BUCKET}/_changes")).send().value();
+    let actions: Vec<_> =
+        changes["items"].as_array().unwrap().iter().map(|c| c["action"].clone()).collect();
+    assert_eq!(actions, ["create", "update", "delete"]);
+    assert_eq!(changes["items"][0]["operation"]["id"], "op-1");
+    let since = changes["items"][1]["id"].as_str().unwrap();
+    let rest = server.ask("GET", &format!("{BUCKET}/_changes?since={since}")).send().value();
+    assert_eq!(rest["items"].as_array().unwrap().len(), 1);
+}
