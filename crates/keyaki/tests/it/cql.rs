@@ -11,6 +11,7 @@ use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
 use keyaki::settings::{CqlSettings, Replication, StoreSettings};
 use keyaki::store::Store;
+use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -81,9 +82,19 @@ impl Keyspaces {
         for row in rows.rows::<(String,)>().unwrap() {
             let (name,) = row.unwrap();
             if name.starts_with(&self.prefix) {
-                session.query_unpaged(format!("DROP KEYSPACE {name}"), &[]).await.unwrap();
+                drop_keyspace(&session, &name).await;
             }
         }
+    }
+}
+
+/// Nodes that have just come back may not agree yet on what there is to drop.
+async fn drop_keyspace(session: &Session, name: &str) {
+    let begun = Instant::now();
+    let drop = format!("DROP KEYSPACE IF EXISTS {name}");
+    while let Err(error) = session.query_unpaged(drop.clone(), &[]).await {
+        assert!(begun.elapsed() < PATIENCE, "{name} can't be dropped: {error}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 

@@ -239,12 +239,15 @@ impl Inner {
     /// stays far behind. Answers the nodes that have not shown up for so long that others must finish for them.
     pub(super) async fn keep_up(&self, link: &Link) -> Result<Vec<Listed>> {
         let ours = self.show_up_all(link).await?;
-        let listed = self.listed(link).await?;
+        let mut listed = self.rows(link).await?;
+        for row in listed.iter().filter(|row| !ours.contains(&row.node)) {
+            self.stamps.clock().observe(row.settled);
+        }
+        listed.retain(|row| row.node != FLOOR);
         let mut gone = Vec::new();
         let mut others = self.nodes.others();
         others.retain(|node, _| listed.iter().any(|listed| listed.node == *node));
         for row in listed.into_iter().filter(|row| !ours.contains(&row.node)) {
-            self.stamps.clock().observe(row.settled);
             let (seen, since) = others.entry(row.node).or_insert((row, Instant::now()));
             if *seen != row {
                 (*seen, *since) = (row, Instant::now());
