@@ -25,6 +25,8 @@ pub struct Config {
     pub metrics: MetricsTable,
     pub tls: Option<TlsTable>,
     #[serde(default)]
+    pub cors: CorsTable,
+    #[serde(default)]
     pub jwt: JwtTable,
 }
 
@@ -94,6 +96,13 @@ impl Default for Limits {
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsTable {
     pub public: bool,
+}
+
+/// Whose pages may ask: origins such as `https://app.example`, or `*`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorsTable {
+    pub origins: Vec<String>,
 }
 
 /// What to show callers who speak TLS.

@@ -33,7 +33,7 @@ pub async fn prepare(catalog: &Catalog) -> Result<()> {
     }
     let spec =
         DomainSpec { description: "Something to look at".to_owned(), ..DomainSpec::default() };
-    catalog.put_domain(&by, DOMAIN, &spec, &Demands::default()).await?;
+    catalog.put_domain(&by, DOMAIN, &spec, (&Demands::default(), true)).await?;
     let anybody = vec![vec![Rule::Role { any_of: vec!["*".to_owned()] }]];
     let settings = BucketSettings {
         kind: BucketKind::Revisions(RevisionsOptions::default()),
@@ -42,7 +42,7 @@ pub async fn prepare(catalog: &Catalog) -> Result<()> {
         backend: None,
         replication: None,
     };
-    catalog.put_bucket(&by, (DOMAIN, BUCKET), &settings, &Demands::default()).await?;
+    catalog.put_bucket(&by, (DOMAIN, BUCKET), &settings, (&Demands::default(), true)).await?;
     let snapshot = catalog.snapshot().await?;
     let Some(entry) = snapshot.domains.get(DOMAIN).and_then(|domain| domain.buckets.get(BUCKET))
     else {

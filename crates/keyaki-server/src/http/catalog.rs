@@ -15,6 +15,8 @@ use super::json::object;
 use super::problem::Problem;
 use super::{Answer, Call, is_read, other_method};
 
+/// Settings are small.
+const FORM_BYTES_MAX: usize = 1 << 20;
 const DOMAIN_METHODS: &str = "GET, HEAD, PUT, DELETE, OPTIONS";
 
 impl Call<'_> {
@@ -86,10 +88,10 @@ impl Call<'_> {
             ("time", json!(time(domain.tid))),
             ("description", json!(spec.description)),
             ("quota", json!(spec.quota)),
-            ("use", json!({"buckets": domain.buckets.len()})),
             ("buckets", json!(buckets)),
         ]);
         if self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain)) {
+            shown.insert("use".to_owned(), json!({"buckets": domain.buckets.len()}));
             shown.insert("owners".to_owned(), json!(spec.owners));
             shown.insert("bucketCreators".to_owned(), json!(spec.bucket_creators));
             if let Some(acl) = &spec.acl {
@@ -99,15 +101,24 @@ impl Call<'_> {
         shown
     }
 
-    async fn put_domain(&self, name: &str, body: Body) -> Answer {
+    /// Whether the domain is there, if the caller may set it.
+    fn may_put_domain(&self, name: &str) -> Result<Option<Tid>, Problem> {
         let there = self.snapshot.domains.get(name);
         let right = if there.is_some() { Right::OwnDomain } else { Right::Administer };
-        if !self.snapshot.permits(&self.principal, right, there) {
-            return Err(refuse(&self.principal));
+        match self.snapshot.permits(&self.principal, right, there) {
+            true => Ok(there.map(|domain| domain.tid)),
+            false => Err(refuse(&self.principal)),
         }
-        let demands = self.conditions()?.demands(there.map(|domain| domain.tid))?;
+    }
+
+    async fn put_domain(&self, name: &str, body: Body) -> Answer {
+        self.may_put_domain(name)?;
         let spec: DomainSpec = self.json(body).await?;
-        let changed = self.app.catalog.put_domain(&self.principal, name, &spec, &demands).await?;
+        // Rights may have ended while the body was on its way.
+        let there = self.again().await?.may_put_domain(name)?;
+        let demands = self.conditions()?.demands(there)?;
+        let wanted = (&demands, there.is_none());
+        let changed = self.app.catalog.put_domain(&self.principal, name, &spec, wanted).await?;
         let (created, tid) = done(changed, "there is no such domain")?;
         let snapshot = self.app.catalog.snapshot().await?;
         let shown = snapshot.domains.get(name).map(|domain| self.domain_json(name, domain));
@@ -160,25 +171,32 @@ impl Call<'_> {
         let used = self.app.catalog.open_bucket(names.0, bucket).await?.meter.used();
         let owned = bucket.is_owned_by(domain, &self.principal);
         let shown = bucket_json(names.1, bucket, used, owned);
-        let more = Some(format!("{}-{}", used.items, used.bytes));
+        let more = owned.then(|| format!("{}-{}", used.items, used.bytes));
         let shown = Representation::json(Some(bucket.tid), &shown);
         Representation { more, ..shown }.answer(self.parts)
     }
 
-    async fn put_bucket(&self, names: (&str, &str), body: Body) -> Answer {
+    /// Whether the bucket is there, if the caller may set it.
+    fn may_put_bucket(&self, names: (&str, &str)) -> Result<Option<Tid>, Problem> {
         let domain = self.seen_domain(names.0)?;
         let there = domain.buckets.get(names.1);
         let may = match there {
             Some(there) => there.is_owned_by(domain, &self.principal),
             None => self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain)),
         };
-        if !may {
-            return Err(refuse(&self.principal));
+        match may {
+            true => Ok(there.map(|bucket| bucket.tid)),
+            false => Err(refuse(&self.principal)),
         }
-        let demands = self.conditions()?.demands(there.map(|bucket| bucket.tid))?;
+    }
+
+    async fn put_bucket(&self, names: (&str, &str), body: Body) -> Answer {
+        self.may_put_bucket(names)?;
         let settings: BucketSettings = self.json(body).await?;
-        let catalog = &self.app.catalog;
-        let changed = catalog.put_bucket(&self.principal, names, &settings, &demands).await?;
+        let there = self.again().await?.may_put_bucket(names)?;
+        let demands = self.conditions()?.demands(there)?;
+        let (catalog, wanted) = (&self.app.catalog, (&demands, there.is_none()));
+        let changed = catalog.put_bucket(&self.principal, names, &settings, wanted).await?;
         let (created, tid) = done(changed, "there is no such bucket")?;
         let snapshot = catalog.snapshot().await?;
         let bucket = snapshot.domains.get(names.0).and_then(|domain| domain.buckets.get(names.1));
@@ -203,12 +221,17 @@ impl Call<'_> {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
+    /// The same request, as its caller's rights are now.
+    pub(super) async fn again(&self) -> Result<Self, Problem> {
+        self.app.call(self.parts).await
+    }
+
     /// A body that must be JSON, as signed if it is.
     pub(super) async fn json<T: serde::de::DeserializeOwned>(
         &self,
         body: Body,
     ) -> Result<T, Problem> {
-        let most = self.app.limits.body_bytes;
+        let most = self.app.limits.body_bytes.min(FORM_BYTES_MAX);
         let bytes = super::body::read_json_bytes(&self.parts.headers, body, most).await?;
         self.app.check_digest(&self.principal, self.parts, &bytes)?;
         super::json::read(if bytes.is_empty() { b"{}" } else { &bytes })
@@ -228,8 +251,11 @@ fn bucket_json(name: &str, bucket: &BucketEntry, used: Usage, owned: bool) -> Va
         ("name", json!(name)),
         ("tid", json!(bucket.tid.to_string())),
         ("time", json!(time(bucket.tid))),
-        ("use", json!({"items": used.items, "bytes": used.bytes})),
     ]));
+    // It counts what others may not see.
+    if owned {
+        shown.insert("use".to_owned(), json!({"items": used.items, "bytes": used.bytes}));
+    }
     Value::Object(shown)
 }
 

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Method, StatusCode, header};
+use keyaki::catalog::Access;
 use keyaki::cell::Tid;
 use keyaki::store::ChangeRecord;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl InBucket<'_> {
     /// Events as they come, until the reader goes.
     fn follow(&self, since: Option<Tid>) -> Response {
         let (bucket, caller) = (self.open.revisions.bucket().clone(), self.caller.clone());
-        let watch = Arc::new(self.watch("/_changes"));
+        let watch = Arc::new(self.watch(Access::Read, "/_changes"));
         let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {
             let (bucket, caller, watch) = (bucket.clone(), caller.clone(), watch.clone());
             async move {

@@ -84,14 +84,15 @@ impl Conditions {
         }
     }
 
-    /// What a write demands; dates only count against what is there now.
+    /// What a write demands. A date is judged by what is there now, and then that must still be there.
     pub fn demands(&self, there: Option<Tid>) -> Result<Demands, Problem> {
-        let matching = self.matching.as_ref().map(Tags::strong);
+        let mut matching = self.matching.as_ref().map(Tags::strong);
         if matching.is_none()
             && let (Some(date), Some(tid)) = (self.unmodified_since, there)
-            && UNIX_EPOCH + Duration::from_secs(tid.time().micros() / 1_000_000) > date
         {
-            return Err(Problem::unmet());
+            let modified = UNIX_EPOCH + Duration::from_secs(tid.time().micros() / 1_000_000);
+            let holds = modified <= date;
+            matching = Some(Matching::Tids(holds.then_some(tid).into_iter().collect()));
         }
         Ok(Demands { matching, not_matching: self.not_matching.as_ref().map(Tags::all) })
     }

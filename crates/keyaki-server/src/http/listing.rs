@@ -10,6 +10,7 @@ use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::{ListRequest, Listed};
+use keyaki::catalog::Access;
 use keyaki::cell::Tid;
 use serde_json::{Map, Value, json};
 
@@ -35,7 +36,7 @@ pub fn limit(query: &Query) -> Result<usize, Problem> {
 }
 
 /// A page, with the way to the next one.
-pub fn paged(parts: &Parts, tid: Option<Tid>, items: Vec<Value>, next: Option<String>) -> Answer {
+pub fn paged(parts: &Parts, items: Vec<Value>, next: Option<String>) -> Answer {
     let mut page = Map::new();
     page.insert("items".to_owned(), Value::Array(items));
     let mut headers = Vec::new();
@@ -44,9 +45,7 @@ pub fn paged(parts: &Parts, tid: Option<Tid>, items: Vec<Value>, next: Option<St
         headers.push((header::LINK, value(&link)?));
         page.insert("next".to_owned(), json!(next));
     }
-    // A page that others follow is known by its first item; what follows may change on its own.
-    let tid = tid.filter(|_| !page.contains_key("next"));
-    let shown = Representation::json(tid, &Value::Object(page));
+    let shown = Representation::json(None, &Value::Object(page));
     Representation { headers, ..shown }.answer(parts)
 }
 
@@ -66,6 +65,9 @@ impl InBucket<'_> {
         let bad = || Problem::bad_request("not a session's token").with("header", "keyaki-session");
         let tid: Tid = token.to_str().map_err(|_| bad())?.parse().map_err(|_| bad())?;
         let engine = self.open.revisions.bucket().store().engine();
+        if tid.time() > engine.clock().now().saturating_add(SESSION_WAITS) {
+            return Err(bad());
+        }
         let begun = tokio::time::Instant::now();
         while engine.settled().await? <= tid.time() {
             if begun.elapsed() > SESSION_WAITS {
@@ -109,14 +111,14 @@ impl InBucket<'_> {
         request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
         let page = self.open.revisions.list(&self.caller, &request).await?;
         let next = page.next.map(|key| cursors.seal(&of, &key)).transpose()?;
-        paged(parts, None, page.items.iter().map(item).collect(), next)
+        paged(parts, page.items.iter().map(item).collect(), next)
     }
 
     /// All items, page by page as the reader takes them.
     fn stream(&self, request: ListRequest) -> Response {
         let (revisions, caller) = (self.open.revisions.clone(), self.caller.clone());
         let begin = Some(ListRequest { limit: LIMIT_MAX, ..request });
-        let watch = Arc::new(self.watch("/"));
+        let watch = Arc::new(self.watch(Access::Read, "/"));
         let pages = stream::try_unfold(begin, move |request| {
             let (revisions, caller, watch) = (revisions.clone(), caller.clone(), watch.clone());
             async move {

@@ -6,6 +6,7 @@ mod body;
 mod catalog;
 mod changes;
 mod conditions;
+mod cors;
 mod cursor;
 mod identify;
 mod json;
@@ -30,6 +31,7 @@ use keyaki::cell::WallClock;
 
 use crate::access::jwt::JwtKeys;
 use crate::config::Limits;
+pub use cors::Cors;
 pub use cursor::Cursors;
 use identify::HasBody;
 pub use operations::Metrics;
@@ -48,6 +50,7 @@ pub struct App {
     pub scheme: &'static str,
     pub metrics: Metrics,
     pub metrics_public: bool,
+    pub cors: Cors,
     pub ready: std::sync::atomic::AtomicBool,
 }
 
@@ -70,6 +73,9 @@ impl App {
     pub async fn answer(self: &Arc<Self>, request: Request<Body>) -> Response {
         let begun = Instant::now();
         let (mut parts, body) = request.into_parts();
+        if let Some(preflight) = self.cors.preflight(&parts) {
+            return preflight;
+        }
         if !body.is_end_stream() {
             parts.extensions.insert(HasBody);
         }
@@ -86,6 +92,7 @@ impl App {
             }
         };
         let headers = response.headers_mut();
+        self.cors.mark(&parts.headers, headers);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert("x-request-id", id);
@@ -109,8 +116,11 @@ impl App {
             return Err(Problem::bad_request("there are two Host headers"));
         }
         let host = parts.uri.authority().map(|authority| authority.as_str()).or(host);
-        let name = host.map(|host| host.split(':').next().unwrap_or_default());
-        if let Some((bucket, domain)) = name.and_then(|name| name.split_once('.'))
+        let name = host.map(|host| {
+            let name = host.split(':').next().unwrap_or_default();
+            name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+        });
+        if let Some((bucket, domain)) = name.as_deref().and_then(|name| name.split_once('.'))
             && path.segments.first().is_none_or(|first| first != "v1")
         {
             let snapshot = self.catalog.snapshot().await?;

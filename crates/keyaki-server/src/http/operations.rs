@@ -20,6 +20,8 @@ use super::problem::{self, Problem};
 use super::{Answer, App, Call, is_read, other_method};
 
 const READS: &str = "GET, HEAD, OPTIONS";
+/// Samples are kept until they are counted.
+const UPKEEP_APART: Duration = Duration::from_secs(5);
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
 /// Counts what is answered.
@@ -31,6 +33,13 @@ impl Metrics {
     pub fn new(handle: PrometheusHandle) -> Self {
         metrics::describe_counter!("keyaki_requests_total", "requests by route, method and status");
         metrics::describe_histogram!("keyaki_request_seconds", "how long answers took, by route");
+        let keeper = handle.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(UPKEEP_APART).await;
+                keeper.run_upkeep();
+            }
+        });
         Self { handle }
     }
 

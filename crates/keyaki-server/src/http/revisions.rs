@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::{Content, Rename, Revision, When, Written};
 use keyaki::bucket::{Caller, Request};
-use keyaki::catalog::{Access, BucketEntry, Domain, OpenBucket, check_key};
+use keyaki::catalog::{Access, BucketEntry, OpenBucket, check_key};
 use keyaki::cell::Tid;
 use keyaki::store::Operation;
 use serde::Deserialize;
@@ -30,13 +30,14 @@ const OPERATION_BYTES_MAX: usize = 255;
 /// Kept under their own names.
 const PLAIN: [HeaderName; 2] = [header::CONTENT_LANGUAGE, header::CONTENT_DISPOSITION];
 /// What frames or secures an answer is the server's to say.
-const OURS: [&str; 34] = [
+const OURS: [&str; 51] = [
     "accept-ranges",
     "age",
     "allow",
     "alt-svc",
     "authorization",
     "cache-control",
+    "cdn-cache-control",
     "clear-site-data",
     "connection",
     "content-encoding",
@@ -48,41 +49,63 @@ const OURS: [&str; 34] = [
     "content-type",
     "cookie",
     "date",
+    "early-data",
     "etag",
+    "expect",
     "expires",
+    "forwarded",
     "host",
     "keep-alive",
     "last-modified",
     "location",
+    "nel",
+    "origin-agent-cluster",
+    "permissions-policy",
+    "pragma",
+    "referrer-policy",
     "refresh",
+    "report-to",
+    "reporting-endpoints",
+    "retry-after",
     "server",
+    "service-worker-allowed",
     "set-cookie",
     "set-cookie2",
     "strict-transport-security",
     "te",
+    "timing-allow-origin",
     "trailer",
     "transfer-encoding",
     "upgrade",
     "vary",
+    "via",
+    "warning",
     "www-authenticate",
+    "x-xss-protection",
 ];
-const OUR_PREFIXES: [&str; 9] = [
+const OUR_PREFIXES: [&str; 16] = [
     "access-control-",
+    "cdn-",
     "cross-origin-",
     "idempotency-",
     "keyaki-",
     "proxy-",
     "sec-",
     "signature",
+    "surrogate-",
+    "x-accel-",
     "x-content-type-options",
+    "x-forwarded-",
     "x-frame-options",
+    "x-lighttpd-",
+    "x-request-id",
+    "x-sendfile",
 ];
 
 /// A bucket that the caller may use, as the catalog has it and open.
 pub(super) struct InBucket<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) names: (&'a str, &'a str),
-    pub(super) domain: &'a Domain,
     pub(super) entry: &'a BucketEntry,
     pub(super) open: Arc<OpenBucket>,
     pub(super) caller: Caller,
@@ -141,7 +164,11 @@ impl Call<'_> {
             true => Access::Read,
             false => Access::Write,
         };
-        let path = format!("/{}", rest.join("/"));
+        // A revision is its item's: nobody takes its name for a longer key.
+        let path = match route {
+            "revision" | "history" => format!("/{}", rest.first().unwrap_or(&"")),
+            _ => format!("/{}", rest.join("/")),
+        };
         // A rename looks at its two keys, once they are known.
         let allowed = match route {
             "rename" => entry.allows_somewhere(domain, &self.principal, access),
@@ -158,7 +185,7 @@ impl Call<'_> {
             user: self.principal.user.clone(),
             authorisations: authorisations(&self.principal, self.parts)?,
         };
-        Ok(InBucket { call: self, names, domain, entry, open, caller })
+        Ok(InBucket { call: self, names, entry, open, caller })
     }
 }
 
@@ -167,6 +194,7 @@ pub(super) struct Watch {
     app: Arc<App>,
     parts: Parts,
     names: (String, String),
+    access: Access,
     path: String,
 }
 
@@ -178,7 +206,7 @@ impl Watch {
         let call = self.app.call(&self.parts).await.map_err(|_| ended())?;
         let (domain, bucket) = (&self.names.0[..], &self.names.1[..]);
         let (domain, entry) = call.find_bucket((domain, bucket)).map_err(|_| ended())?;
-        match entry.allows(domain, &call.principal, Access::Read, &self.path) {
+        match entry.allows(domain, &call.principal, self.access, &self.path) {
             true => Ok(()),
             false => Err(ended()),
         }
@@ -200,12 +228,14 @@ impl InBucket<'_> {
         &self.call.parts.headers
     }
 
-    pub(super) fn watch(&self, path: &str) -> Watch {
+    /// Looks again at rights to a path: they may end while a body is on its way, or a stream lasts.
+    pub(super) fn watch(&self, access: Access, path: &str) -> Watch {
         let (domain, bucket) = self.names;
         Watch {
             app: self.call.app.clone(),
             parts: self.call.parts.clone(),
             names: (domain.to_owned(), bucket.to_owned()),
+            access,
             path: path.to_owned(),
         }
     }
@@ -295,6 +325,7 @@ impl InBucket<'_> {
         self.caller.check_label(&visibility)?;
         let bytes = super::body::read(self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
+        self.watch(Access::Write, &format!("/{key}")).look().await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };
         let headers = serde_json::to_vec(&content.headers).unwrap_or_default();
         let parameters: [&[u8]; 5] = [
@@ -321,11 +352,8 @@ impl InBucket<'_> {
         let RenameForm { from, to } = self.call.json(body).await?;
         for key in [&from, &to] {
             check_item(key)?;
-            let allowed = |access| {
-                self.entry.allows(self.domain, &self.call.principal, access, &format!("/{key}"))
-            };
-            if !allowed(Access::Write) || !allowed(Access::Read) {
-                return Err(refuse(&self.call.principal));
+            for access in [Access::Write, Access::Read] {
+                self.watch(access, &format!("/{key}")).look().await?;
             }
         }
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
@@ -354,10 +382,9 @@ impl InBucket<'_> {
         if page.revisions.is_empty() && after.is_none() {
             return Err(Problem::not_found("there is no such item"));
         }
-        let newest = page.revisions.first().map(|revision| revision.tid);
         let items: Vec<Value> = page.revisions.iter().map(shown).collect();
         let next = page.next.map(|tid| cursors.seal(&of, &tid.to_string())).transpose()?;
-        super::listing::paged(self.call.parts, newest, items, next)
+        super::listing::paged(self.call.parts, items, next)
     }
 }
 

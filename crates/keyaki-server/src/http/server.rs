@@ -27,6 +27,7 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
+const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
 
 /// Listens, and answers.
@@ -54,13 +55,16 @@ impl Server {
         let graceful = GracefulShutdown::new();
         let mut stop = std::pin::pin!(stop);
         loop {
-            let Ok(room) = connections.clone().acquire_owned().await else { break };
+            let accepted = async {
+                let room = connections.clone().acquire_owned().await.map_err(io::Error::other)?;
+                self.listener.accept().await.map(|(stream, _)| (room, stream))
+            };
             let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
+                accepted = accepted => accepted,
                 () = &mut stop => break,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (room, stream) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, say: it passes.
                     tracing::warn!(%error, "a connection can't be accepted");
@@ -73,7 +77,7 @@ impl Server {
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
                 match tls {
-                    None => serve(app, requests, stream, watcher).await,
+                    None => serve_plain(app, requests, stream, watcher).await,
                     Some(tls) => serve_tls(app, requests, stream, tls, watcher).await,
                 }
                 drop(room);
@@ -89,6 +93,26 @@ impl Server {
 
 type Watcher = hyper_util::server::graceful::Watcher;
 
+/// Looks which protocol it is first, for so long and no longer.
+async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream, watcher: Watcher) {
+    let sniffed = async {
+        let mut first = [0; HTTP2_BEGINS.len()];
+        loop {
+            let there = stream.peek(&mut first).await?;
+            let differs = first[..there] != HTTP2_BEGINS[..there];
+            if there == 0 || differs || there == first.len() {
+                return io::Result::Ok(!differs && there > 0);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    match tokio::time::timeout(HEADERS_WITHIN, sniffed).await {
+        Ok(Ok(http2)) => serve(app, requests, stream, http2, watcher).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
+        Err(_) => tracing::debug!("a connection said nothing"),
+    }
+}
+
 async fn serve_tls(
     app: Arc<App>,
     requests: Arc<Semaphore>,
@@ -97,13 +121,16 @@ async fn serve_tls(
     watcher: Watcher,
 ) {
     match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-        Ok(Ok(stream)) => serve(app, requests, stream, watcher).await,
+        Ok(Ok(stream)) => {
+            let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            serve(app, requests, stream, http2, watcher).await;
+        }
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
 }
 
-async fn serve<S>(app: Arc<App>, requests: Arc<Semaphore>, stream: S, watcher: Watcher)
+async fn serve<S>(app: Arc<App>, requests: Arc<Semaphore>, stream: S, http2: bool, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -111,7 +138,7 @@ where
         let (app, requests) = (app.clone(), requests.clone());
         async move {
             let request = request.map(Body::new);
-            let Ok(_room) = requests.try_acquire() else {
+            let Ok(room) = requests.try_acquire_owned() else {
                 let busy =
                     Problem::new(&problem::UNAVAILABLE, "too many requests are being answered");
                 let busy = busy.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -119,10 +146,21 @@ where
                     busy.into_response_at(request.uri().path()),
                 );
             };
-            Ok(app.answer(request).await)
+            // In a task of its own: what was begun is finished, whether or not the caller waits for it.
+            let path = request.uri().path().to_owned();
+            let answered = tokio::spawn(async move {
+                let _room = room;
+                app.answer(request).await
+            });
+            Ok(answered.await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a request was interrupted");
+                Problem::new(&problem::INTERNAL, "the request could not be done")
+                    .into_response_at(&path)
+            }))
         }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
+    let builder = Builder::new(TokioExecutor::new());
+    let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
     builder
         .http1()
         .timer(TokioTimer::new())

@@ -73,6 +73,7 @@ impl Call<'_> {
 
     async fn make_token(&self, body: Body) -> Answer {
         let form: TokenForm = self.json(body).await?;
+        self.again().await?.demand_admin()?;
         let expires = form.expires.as_deref().map(|text| {
             parse_rfc3339(text).map(|time| time.micros() / 1_000_000).ok_or_else(|| {
                 Problem::new(&problem::INVALID, "not an RFC 3339 time").with("at", "/expires")
@@ -154,6 +155,7 @@ impl Call<'_> {
     async fn put_service(&self, key: &str, there: Option<Tid>, body: Body) -> Answer {
         let demands = self.conditions()?.demands(there)?;
         let form: ServiceForm = self.json(body).await?;
+        self.again().await?.demand_admin()?;
         let invalid =
             |detail: String| Problem::new(&problem::INVALID, detail).with("at", "/publicKey");
         let public = parse_public_key(&form.public_key).map_err(|bad| invalid(bad.to_string()))?;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::domain::bury;
 use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Quota};
 use super::snapshot::{BucketEntry, Place, Snapshot};
-use super::{Catalog, Changed, Edits, Inner, Principal, check_bucket};
+use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check_bucket};
 use crate::bucket::revisions::Revisions;
 use crate::bucket::{Demands, Limits, Meter, Usage};
 use crate::cell::Tid;
 use crate::engine::BucketId;
 use crate::error::{Error, Result};
-use crate::store::{BucketSpec, Store};
+use crate::store::BucketSpec;
 
 const SWEEPS_APART: Duration = Duration::from_secs(60);
 /// How often the use of buckets that others write to is counted anew.
@@ -29,26 +29,29 @@ pub struct OpenBucket {
     tid: Tid,
 }
 
-/// Buckets that are open, by backend and id.
+/// Backend, replication and id: every replication counts its buckets by itself.
+pub(super) type OpenPlace = (String, ReplicationSetting, u64);
+
+/// Buckets that are open.
 #[derive(Default)]
 pub(super) struct OpenBuckets {
-    buckets: RwLock<HashMap<(String, u64), Arc<OpenBucket>>>,
+    buckets: RwLock<HashMap<OpenPlace, Arc<OpenBucket>>>,
     domains: RwLock<HashMap<String, Arc<Meter>>>,
 }
 
 impl OpenBuckets {
-    pub(super) fn forget(&self, backend: &str, id: u64) {
+    pub(super) fn forget(&self, place: &OpenPlace) {
         let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(gone) = buckets.remove(&(backend.to_owned(), id)) {
+        if let Some(gone) = buckets.remove(place) {
             gone.meter.recount(Usage::default());
         }
     }
 
-    fn get(&self, place: &(String, u64)) -> Option<Arc<OpenBucket>> {
+    fn get(&self, place: &OpenPlace) -> Option<Arc<OpenBucket>> {
         self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    fn all(&self) -> Vec<((String, u64), Arc<OpenBucket>)> {
+    fn all(&self) -> Vec<(OpenPlace, Arc<OpenBucket>)> {
         let buckets = self.buckets.read().unwrap_or_else(PoisonError::into_inner);
         buckets.iter().map(|(place, open)| (place.clone(), open.clone())).collect()
     }
@@ -60,9 +63,10 @@ impl OpenBuckets {
 }
 
 impl Catalog {
-    /// Makes a bucket or sets it anew. Answers whether it is new, and the commit.
+    /// Makes a bucket, if the caller may make a new one, or sets it anew. Answers whether it is new, and the commit.
     ///
     /// # Errors
+    /// `Conflict` if it was made or deleted since the caller's right was looked at;
     /// `Invalid` if the settings are not as they must be, or would change what can't be changed; `Full` if the domain
     /// has as many as it may; `NotFound` without the domain; those of the engine.
     pub async fn put_bucket(
@@ -70,13 +74,16 @@ impl Catalog {
         by: &Principal,
         (domain, name): (&str, &str),
         settings: &BucketSettings,
-        demands: &Demands,
+        (demands, new): (&Demands, bool),
     ) -> Result<Changed<(bool, Tid)>> {
         check_bucket(name)?;
         let mut settings = settings.clone();
         check(&settings)?;
-        let there =
-            self.snapshot().await?.domains.get(domain).and_then(|d| d.buckets.get(name).cloned());
+        let snapshot = self.inner.refresh().await?;
+        let there = snapshot.domains.get(domain).and_then(|d| d.buckets.get(name).cloned());
+        if there.is_none() != new {
+            return Err(Error::conflict("the bucket was made or deleted meanwhile"));
+        }
         let made = match &there {
             Some(there) => {
                 settings.keep_place_of(there)?;
@@ -98,9 +105,10 @@ impl Catalog {
                 set(snapshot, edits, (domain, name), &settings, (demands, id, by))
             })
             .await;
-        // Somebody may have made it meanwhile, or nobody may.
+        // Without an answer it may have been listed all the same.
         if let Some((store, id)) = made
-            && !matches!(changed, Ok(Changed::Done((true, _))))
+            && !matches!(changed, Ok(Changed::Done(_)))
+            && !self.inner.refresh().await?.lists(settings.backend.as_deref(), id)
         {
             store.drop_bucket(id).await?;
         }
@@ -172,9 +180,11 @@ fn set(
             .with("domain", domain_name));
     }
     let (id, creator) = match (there, id) {
-        (Some(there), _) => (there.record.id, there.record.creator.clone()),
+        (Some(there), None) => (there.record.id, there.record.creator.clone()),
         (None, Some(id)) => (id, by.user.clone()),
-        (None, None) => return Err(Error::conflict("the bucket was deleted meanwhile")),
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(Error::conflict("the bucket was made or deleted meanwhile"));
+        }
     };
     let mut settings = settings.clone();
     if let Some(there) = there {
@@ -244,17 +254,29 @@ impl Inner {
     async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
         let settings = &entry.record.settings;
         let backend = settings.backend.clone().unwrap_or_default();
-        let place = (backend, entry.record.id);
-        if let Some(open) = self.open.get(&place).filter(|open| open.tid == entry.tid) {
-            return Ok(open);
+        let place = (backend, settings.replication.clone(), entry.record.id);
+        let known = self.open.get(&place);
+        if let Some(open) = known.as_ref().filter(|open| open.tid == entry.tid) {
+            return Ok(open.clone());
         }
         let store = self.backends.store(&place.0, &settings.replication).await?;
-        let meter = self.meter(domain, entry, &store).await?;
-        let BucketKind::Revisions(options) = &settings.kind;
         let cells = store.bucket(BucketId(entry.record.id))?;
-        let revisions = Revisions::new(cells, options.retention()?, meter.clone());
-        let open = Arc::new(OpenBucket { revisions, meter, tid: entry.tid });
+        let used = match known {
+            Some(_) => Usage::default(),
+            None => Usage::of(&cells).await?,
+        };
+        let BucketKind::Revisions(options) = &settings.kind;
+        let retention = options.retention()?;
+        let whole = self.open.domain(domain);
         let mut buckets = self.open.buckets.write().unwrap_or_else(PoisonError::into_inner);
+        // Somebody else may have opened it meanwhile: what it holds is counted once.
+        let meter = match buckets.get(&place) {
+            Some(open) => open.meter.clone(),
+            None => Arc::new(Meter::within(whole, used)),
+        };
+        meter.limit(limits("bucket", &settings.quota));
+        let revisions = Revisions::new(cells, retention, meter.clone());
+        let open = Arc::new(OpenBucket { revisions, meter, tid: entry.tid });
         buckets.insert(place, open.clone());
         Ok(open)
     }
@@ -264,6 +286,7 @@ impl Inner {
         let snapshot = self.snapshot().await?;
         let Some(domain) = snapshot.domains.get(name) else { return Ok(()) };
         let quota = &domain.record.spec.quota;
+        self.open.domain(name).limit(limits("domain", quota));
         if quota.items.is_none() && quota.bytes.is_none() {
             return Ok(());
         }
@@ -271,24 +294,6 @@ impl Inner {
             self.open_bucket(name, entry).await?;
         }
         Ok(())
-    }
-
-    /// What a bucket holds and may hold, itself and with all of its domain.
-    async fn meter(&self, domain: &str, entry: &BucketEntry, store: &Store) -> Result<Arc<Meter>> {
-        let whole = self.open.domain(domain);
-        let snapshot = self.snapshot().await?;
-        if let Some(domain) = snapshot.domains.get(domain) {
-            whole.limit(limits("domain", &domain.record.spec.quota));
-        }
-        let cells = store.bucket(BucketId(entry.record.id))?;
-        let place = (entry.record.settings.backend.clone().unwrap_or_default(), entry.record.id);
-        let meter = match self.open.get(&place) {
-            // Its settings have changed, not what it holds.
-            Some(open) => open.meter.clone(),
-            None => Arc::new(Meter::within(whole, Usage::of(&cells).await?)),
-        };
-        meter.limit(limits("bucket", &entry.record.settings.quota));
-        Ok(meter)
     }
 }
 
@@ -304,7 +309,7 @@ pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
         rounds = rounds.wrapping_add(1);
         let waited = u64::from(rounds) * COUNTS_APART.as_secs();
         let sweep = waited.is_multiple_of(SWEEPS_APART.as_secs());
-        for ((backend, _), open) in inner.open.all() {
+        for ((backend, ..), open) in inner.open.all() {
             if let Err(error) = tend(&inner, &backend, &open, sweep).await {
                 tracing::warn!(%error, "a bucket can't be tended yet");
             }

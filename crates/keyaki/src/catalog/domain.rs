@@ -11,16 +11,16 @@ use crate::error::{Error, Result};
 const LIST_MAX: usize = 1_000;
 
 impl Catalog {
-    /// Makes a domain or sets it anew. Answers whether it is new, and the commit.
+    /// Makes a domain, if the caller may make a new one, or sets it anew. Answers whether it is new, and the commit.
     ///
     /// # Errors
-    /// `Invalid` if the name or the settings are not as they must be; those of the engine.
+    /// `Conflict` if it was made or deleted since the caller's right was looked at; `Invalid` if the name or the settings are not as they must be; those of the engine.
     pub async fn put_domain(
         &self,
         by: &Principal,
         name: &str,
         spec: &DomainSpec,
-        demands: &Demands,
+        (demands, new): (&Demands, bool),
     ) -> Result<Changed<(bool, Tid)>> {
         check_domain(name)?;
         check(spec)?;
@@ -31,6 +31,9 @@ impl Catalog {
                 let there = snapshot.domains.get(name);
                 if !demands.hold(there.map(|domain| domain.tid)) {
                     return Ok(Changed::Unmet);
+                }
+                if there.is_none() != new {
+                    return Err(Error::conflict("the domain was made or deleted meanwhile"));
                 }
                 revokes.store(there.is_some(), std::sync::atomic::Ordering::Relaxed);
                 let record = DomainRecord { tid: edits.tid().to_string(), spec: spec.clone() };

@@ -47,6 +47,8 @@ use snapshot::{EPOCH, PARTITION, Place};
 pub const HONOURED_FOR: Duration = Duration::from_millis(800);
 const POLL_EVERY: Duration = Duration::from_millis(250);
 const TRIES_MAX: usize = 64;
+/// A record is read whole with all others; none may be so large that the store would cut it into chunks.
+const RECORD_BYTES_MAX: usize = 256 << 10;
 /// The space by which the catalog's bucket is known.
 const MARK: &str = "catalog";
 
@@ -241,6 +243,12 @@ impl Inner {
 fn write(draft: &mut Draft<'_>, snapshot: &Snapshot, edits: &Edits) -> Result<()> {
     for (sort, record) in &edits.writes {
         let stored = snapshot.cells.get(sort);
+        if let Some(record) = record.as_ref().filter(|record| record.len() > RECORD_BYTES_MAX) {
+            return Err(Error::invalid("the settings are too large")
+                .with("at", "/")
+                .with("bytes", record.len())
+                .with("most", RECORD_BYTES_MAX));
+        }
         match (record, stored) {
             (Some(record), Some(stored)) => {
                 draft.put(sort, Previous::Stored(stored), Value::open(record))?;

@@ -124,3 +124,81 @@ fn hidden_revisions_are_as_if_they_were_not_there() {
     assert_eq!(replaced.status, 200, "what is hidden is in nobody's way");
     assert_eq!(server.ask("GET", ITEM).bearer(&spy).send().text(), "newer");
 }
+
+#[test]
+fn pages_of_other_sites_are_let_in_by_configuration_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("keyaki.toml");
+    std::fs::write(&config, "[cors]\norigins = [\"https://app.example\"]\n").unwrap();
+    let arguments = ["--config", config.to_str().unwrap()];
+    let server = Server::on(&dir.path().join("store"), &arguments).with_bucket(open_bucket());
+    server.ask("PUT", ITEM).admin().text("one");
+    let get = |origin: &str| server.ask("GET", ITEM).with("Origin", origin).send();
+    let allowed = "access-control-allow-origin";
+    assert_eq!(get("https://app.example").header(allowed), Some("https://app.example"));
+    assert_eq!(get("https://evil.example").header(allowed), None);
+    let preflight = |origin: &str| {
+        let asked = server.ask("OPTIONS", ITEM).with("Origin", origin);
+        asked.with("Access-Control-Request-Method", "PUT").send()
+    };
+    let let_in = preflight("https://app.example");
+    assert_eq!((let_in.status, let_in.header(allowed)), (204, Some("https://app.example")));
+    assert_eq!(preflight("https://evil.example").header(allowed), None);
+}
+
+#[test]
+fn a_revision_is_as_closed_as_its_item() {
+    let mut settings = open_bucket();
+    settings["acl"]["read"] =
+        json!([[{"type": "pathRegExp", "re": "team/.*"}, {"type": "role", "anyOf": ["*"]}]]);
+    let server = Server::start().with_bucket(settings);
+    let tid =
+        server.ask("PUT", "/v1/d.example/b/team").admin().text("secret").value()["tid"].clone();
+    for path in
+        ["team", "team/", "team/2100-01-01T00:00:00Z", &format!("team/{}", tid.as_str().unwrap())]
+    {
+        server.ask("GET", &format!("{BUCKET}/{path}")).send().demand_problem(401);
+    }
+    server.ask("PUT", "/v1/d.example/b/team%2Fa").admin().text("open");
+    assert_eq!(server.ask("GET", "/v1/d.example/b/team%2Fa/").send().status, 200);
+}
+
+#[test]
+fn rights_that_end_while_a_body_arrives_have_ended() {
+    use std::io::{Read, Write};
+    let server = Server::start().with_bucket(open_bucket());
+    let editor = server.token("ed", &["editor"], &[]);
+    let mut stream =
+        std::net::TcpStream::connect(server.address.strip_prefix("http://").unwrap()).unwrap();
+    let head = format!("PUT {ITEM} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {editor}\r\n");
+    stream
+        .write_all(format!("{head}Connection: close\r\nContent-Length: 2\r\n\r\na").as_bytes())
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let tokens = server.ask("GET", "/v1/_tokens").admin().send().value();
+    let ed =
+        tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "ed").unwrap().clone();
+    let path = format!("/v1/_tokens/{}", ed["id"].as_str().unwrap());
+    assert_eq!(server.ask("DELETE", &path).admin().send().status, 204);
+    stream.write_all(b"b").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    server.ask("GET", ITEM).send().demand_problem(404);
+}
+
+#[test]
+fn what_is_hidden_is_not_counted_for_others() {
+    let server = Server::start().with_bucket(open_bucket());
+    let spy = server.token("spy", &["editor"], &["secret"]);
+    let seen = |path: &str| {
+        let reply = server.ask("GET", path).send();
+        (reply.header("etag").map(str::to_owned), reply.bytes)
+    };
+    let before = seen(BUCKET);
+    server.ask("PUT", ITEM).bearer(&spy).with("Keyaki-Visibility", "secret").text("hidden");
+    assert_eq!(seen(BUCKET), before);
+    server.ask("PUT", ITEM).bearer(&spy).text("open");
+    let feed = server.ask("GET", &format!("{BUCKET}/_changes")).send().value();
+    assert_eq!(feed["items"][0]["action"], "create", "nobody is told of what was hidden");
+}

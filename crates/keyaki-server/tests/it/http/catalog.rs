@@ -114,3 +114,22 @@ fn a_domains_quota_is_for_all_its_buckets() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
 }
+
+#[test]
+fn settings_that_are_too_large_break_nothing() {
+    let server = Server::start();
+    let large = json!({"description": "d".repeat(600_000)});
+    server.ask("PUT", "/v1/large.example").admin().json(&large).demand_problem(422);
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&json!({})).status, 201);
+    assert_eq!(
+        server.ask("PUT", "/v1/d.example").admin().json(&json!({"quota": {"bytes": 3}})).status,
+        200
+    );
+    assert_eq!(server.ask("PUT", BUCKET).admin().json(&open_bucket()).status, 201);
+    server.ask("PUT", &format!("{BUCKET}/x")).admin().text("12345").demand_problem(507);
+    assert_eq!(
+        server.ask("PUT", "/v1/d.example").admin().json(&json!({"quota": {"bytes": 9}})).status,
+        200
+    );
+    assert_eq!(server.ask("PUT", &format!("{BUCKET}/x")).admin().text("12345").status, 201);
+}

@@ -188,3 +188,56 @@ fn a_repeat_changes_nothing_and_gets_the_first_answer() {
     let rest = server.ask("GET", &format!("{BUCKET}/_changes?since={since}")).send().value();
     assert_eq!(rest["items"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn repeats_are_answered_before_anything_else_is_asked() {
+    let mut settings = open_bucket();
+    settings["quota"] = json!({"bytes": 10});
+    let server = Server::start().with_bucket(settings);
+    let put = |operation: &str, text: &str| {
+        let asked = server.ask("PUT", ITEM).admin().with("Idempotency-Key", operation);
+        asked.with("Keyaki-Only-If-Changed", "true").text(text)
+    };
+    assert_eq!(put("one", "12345").status, 201);
+    let unchanged = put("two", "12345");
+    assert_eq!((unchanged.status, unchanged.header("keyaki-unchanged")), (200, Some("true")));
+    assert_eq!(put("three", "67890").status, 200, "now the quota is used up");
+    for (operation, text, status) in
+        [("one", "12345", 201), ("two", "12345", 200), ("three", "67890", 200)]
+    {
+        let repeat = put(operation, text);
+        assert_eq!(
+            (repeat.status, repeat.header("idempotency-replayed")),
+            (status, Some("true")),
+            "{operation}"
+        );
+    }
+    assert_eq!(server.ask("GET", ITEM).send().text(), "67890");
+}
+
+#[test]
+fn a_rename_whose_source_was_changed_takes_nothing_away() {
+    let mut settings = open_bucket();
+    settings["options"] = json!({"retention": {"type": "latest", "count": 1}});
+    let server = Server::start().with_bucket(settings);
+    let from = format!("{BUCKET}/from");
+    let said = std::thread::scope(|scope| {
+        for round in 0..20 {
+            let to = json!({"from": "from", "to": format!("to{round}")});
+            server.ask("PUT", &from).admin().text("first");
+            let renamed = scope.spawn({
+                let server = &server;
+                move || server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&to).status
+            });
+            let put = server.ask("PUT", &from).admin().text("second").status;
+            assert!([200, 201].contains(&put));
+            assert!([200, 201].contains(&renamed.join().unwrap()));
+        }
+        server.ask("GET", &from).send()
+    });
+    assert!([200, 404].contains(&said.status), "{said:?}");
+    let now = "2100-01-01T00:00:00Z";
+    let at = server.ask("GET", &format!("{from}/{now}")).send();
+    assert_eq!(at.status, said.status, "{at:?}");
+    assert!(said.status == 404 || at.bytes == said.bytes);
+}

@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 
 /// Labels that one item may have revisions of.
 const LABELS_MAX: usize = 64;
+/// A head is one cell: it must not be cut into chunks.
+const HEAD_BYTES_MAX: usize = 256 << 10;
 
 /// What a caller stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,6 +93,11 @@ impl Stored {
 
     pub(super) fn tid(&self) -> Result<Tid> {
         self.tid.parse().map_err(|bad| Error::corrupt("revision has no id").because(bad))
+    }
+
+    /// Whether it only tells that the key was renamed, and neither says nor deletes anything.
+    pub(super) fn is_note(&self) -> bool {
+        self.renamed_to.is_some() && !self.deleted
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -206,6 +213,11 @@ impl Head {
             }
             None => entries.push(revision),
         }
-        Ok(Self { entries, previous: None })
+        let next = Self { entries, previous: None };
+        match next.encode().len() > HEAD_BYTES_MAX {
+            true => Err(Error::invalid("item has too many labels with too long headers")
+                .with("most", HEAD_BYTES_MAX)),
+            false => Ok(next),
+        }
     }
 }

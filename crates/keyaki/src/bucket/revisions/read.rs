@@ -101,9 +101,14 @@ impl Revisions {
         match when {
             When::Tid(tid) => self.revision(caller, key, tid).await,
             When::Time(time) => {
-                let from = Some(Tid::new(time, u64::MAX));
-                let page = self.history(caller, key, from, 1).await?;
-                Ok(page.revisions.into_iter().next())
+                let mut from = Some(Tid::new(time, u64::MAX));
+                loop {
+                    let page = self.history(caller, key, from, 1).await?;
+                    match page.revisions.into_iter().next() {
+                        Some(revision) if revision.stored.is_note() => from = Some(revision.tid),
+                        found => return Ok(found),
+                    }
+                }
             }
         }
     }
@@ -138,7 +143,11 @@ impl Revisions {
         let mut cells = self.bucket.scan(&caller.authorisations, request).await?;
         while let Some(block) = cells.next_block().await? {
             let same = |cell: &CellRef<'_>| cell.visibility() == revision.visibility.as_bytes();
-            newer.extend(block.iter().filter(same).map(|cell| cell.time()));
+            for cell in block.iter().filter(same) {
+                if !Stored::decode(cell.payload())?.is_note() {
+                    newer.push(cell.time());
+                }
+            }
             if newer.len() >= window {
                 newer.truncate(window);
                 break;
@@ -170,7 +179,8 @@ impl Revisions {
         while let Some(block) = cells.next_block().await? {
             for cell in block.iter() {
                 let tid = tid_of(cell.sort())?;
-                let is_kept = kept.next(cell.visibility(), tid.time());
+                let revision = revision_of(tid, cell.visibility(), cell.payload())?;
+                let is_kept = kept.next(&revision);
                 if !is_kept || after.is_some_and(|after| tid >= after) {
                     continue;
                 }
@@ -178,7 +188,7 @@ impl Revisions {
                     page.next = page.revisions.last().map(|last| last.tid);
                     return Ok(page);
                 }
-                page.revisions.push(revision_of(tid, cell.visibility(), cell.payload())?);
+                page.revisions.push(revision);
             }
         }
         Ok(page)
@@ -189,7 +199,7 @@ impl Revisions {
 pub(super) struct Kept {
     retention: Retention,
     now: Time,
-    newer: HashMap<Vec<u8>, Vec<Time>>,
+    newer: HashMap<String, Vec<Time>>,
 }
 
 impl Kept {
@@ -197,8 +207,13 @@ impl Kept {
         Self { retention, now, newer: HashMap::new() }
     }
 
-    pub(super) fn next(&mut self, label: &[u8], time: Time) -> bool {
-        let newer = self.newer.entry(label.to_vec()).or_default();
+    /// Notes of renames neither go nor make others go.
+    pub(super) fn next(&mut self, revision: &Revision) -> bool {
+        if revision.stored.is_note() {
+            return true;
+        }
+        let time = revision.tid.time();
+        let newer = self.newer.entry(revision.visibility.clone()).or_default();
         let kept = self.retention.keeps(time, newer, self.now);
         newer.insert(0, time);
         newer.truncate(self.retention.window());

@@ -51,6 +51,9 @@ impl Revisions {
         if rename.from == rename.to {
             return Err(Error::invalid("a key can't be renamed to itself").with("key", &rename.to));
         }
+        if let Some(first) = self.first_answer(request, &rename.to).await? {
+            return Ok(first);
+        }
         for _ in 0..TRIES_MAX {
             let (head, current) = self.look(request, &rename.to).await?;
             if !request.demands.hold(current.as_ref().map(|revision| revision.tid)) {

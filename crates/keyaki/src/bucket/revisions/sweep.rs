@@ -1,6 +1,6 @@
 //! Making retention permanent, and finishing what was cut short.
 
-use super::read::{Kept, tid_of};
+use super::read::{Kept, revision_of, tid_of};
 use super::{HEAD, META, Revisions, content_sort, entry_key, items};
 use crate::bucket::Usage;
 use crate::cell::ValueRef;
@@ -30,7 +30,11 @@ impl Revisions {
             while let Some(block) = scan.next_block().await? {
                 for partition in partitions(&block) {
                     if last.as_ref() != Some(&partition) {
-                        removed += self.sweep_item(&partition).await?;
+                        // One that is damaged doesn't keep the others.
+                        match self.sweep_item(&partition).await {
+                            Ok(some) => removed += some,
+                            Err(error) => tracing::warn!(%error, "an item can't be swept"),
+                        }
                         last = Some(partition);
                     }
                 }
@@ -47,7 +51,8 @@ impl Revisions {
         let mut going = Vec::new();
         while let Some(block) = scan.next_block().await? {
             for cell in block.iter() {
-                if !kept.next(cell.visibility(), tid_of(cell.sort())?.time()) {
+                let tid = tid_of(cell.sort())?;
+                if !kept.next(&revision_of(tid, cell.visibility(), cell.payload())?) {
                     going.push((cell.sort().to_vec(), cell.encoded().to_vec()));
                 }
             }

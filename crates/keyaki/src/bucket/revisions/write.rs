@@ -59,6 +59,9 @@ impl Revisions {
         only_changed: bool,
     ) -> Result<Written> {
         request.caller.check_label(&content.visibility)?;
+        if let Some(first) = self.first_answer(request, key).await? {
+            return Ok(first);
+        }
         for _ in 0..TRIES_MAX {
             let (head, current) = self.look(request, key).await?;
             if !request.demands.hold(current.as_ref().map(|revision| revision.tid)) {
@@ -68,10 +71,14 @@ impl Revisions {
                 && only_changed
                 && content.equals(current)
             {
+                self.remember_unchanged(request, key, current).await?;
                 return Ok(Written::Unchanged(current.clone()));
             }
             let created = current.is_none();
-            let action = if created { "create" } else { "update" };
+            // Of its own label: others may not know of what is hidden.
+            let before = head.labelled(&content.visibility);
+            let updates = before.is_some_and(|before| !before.stored.deleted);
+            let action = if updates { "update" } else { "create" };
             let step = Step {
                 key,
                 action,
@@ -93,6 +100,9 @@ impl Revisions {
     /// # Errors
     /// Those of the engine.
     pub async fn delete(&self, request: &Request, key: &str) -> Result<Written> {
+        if let Some(first) = self.first_answer(request, key).await? {
+            return Ok(first);
+        }
         for _ in 0..TRIES_MAX {
             let (head, current) = self.look(request, key).await?;
             // What is not there can't be deleted, whatever is demanded of it.
@@ -123,6 +133,17 @@ impl Revisions {
         Ok((head, current))
     }
 
+    /// What the operation came to, if it was done before.
+    pub(super) async fn first_answer(
+        &self,
+        request: &Request,
+        key: &str,
+    ) -> Result<Option<Written>> {
+        let Some(operation) = &request.operation else { return Ok(None) };
+        let remembered = self.bucket.remembered(key.as_bytes(), operation).await?;
+        remembered.map(|(_, answer)| replayed(&answer)).transpose()
+    }
+
     /// A repeat is answered as the first was, even if what it demanded no longer holds.
     pub(super) async fn replayed_or(
         &self,
@@ -130,11 +151,15 @@ impl Revisions {
         key: &str,
         other: Written,
     ) -> Result<Written> {
-        let Some(operation) = &request.operation else { return Ok(other) };
-        match self.bucket.remembered(key.as_bytes(), operation).await? {
-            Some((tid, answer)) => replayed(tid, &answer),
-            None => Ok(other),
-        }
+        Ok(self.first_answer(request, key).await?.unwrap_or(other))
+    }
+
+    async fn remember_unchanged(&self, request: &Request, key: &str, now: &Revision) -> Result<()> {
+        let Some(operation) = &request.operation else { return Ok(()) };
+        let commit = self
+            .bucket
+            .commit(key.as_bytes(), |draft| draft.remember(operation, &answer(now, false)));
+        commit.await.map(drop)
     }
 
     /// Commits one step over a head; `None` if the head has moved on.
@@ -174,7 +199,7 @@ impl Revisions {
                 reserved.keep();
                 made.map(|revision| Written::Done { revision, created: step.created })
             }
-            Committed::Replayed { tid, answer } => Some(replayed(tid, &answer)?),
+            Committed::Replayed { answer, .. } => Some(replayed(&answer)?),
             Committed::Refused(_) => None,
         })
     }
@@ -262,9 +287,11 @@ pub(super) fn answer(revision: &Revision, created: bool) -> Vec<u8> {
     serde_json::to_vec(&Answer { created, visibility, stored }).expect("strings are JSON")
 }
 
-fn replayed(tid: Tid, answer: &[u8]) -> Result<Written> {
+fn replayed(answer: &[u8]) -> Result<Written> {
     let Answer { created, visibility, stored } = serde_json::from_slice(answer)
         .map_err(|e| Error::corrupt("answer to an operation is damaged").because(e))?;
+    // The revision's own id: what found nothing to change made none.
+    let tid = stored.tid()?;
     Ok(Written::Replayed { revision: Revision { tid, visibility, stored }, created })
 }
 

@@ -1,0 +1,119 @@
+//! Two servers over one cluster, which `KEYAKI_CQL=host:port[,…]` names.
+
+use std::time::{Duration, Instant};
+
+use scylla::client::session_builder::SessionBuilder;
+use serde_json::json;
+
+use super::http::{Server, open_bucket};
+
+const BUCKET: &str = "/v1/d.example/b";
+const ITEM: &str = "/v1/d.example/b/item";
+
+/// Keyspaces that go when this does.
+struct Cluster {
+    nodes: Vec<String>,
+    prefix: String,
+    dir: tempfile::TempDir,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let nodes = std::env::var("KEYAKI_CQL").expect("KEYAKI_CQL names the cluster under test");
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().file_name().unwrap().to_str().unwrap();
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        Self {
+            nodes: nodes.split(',').map(str::to_owned).collect(),
+            prefix: format!("http_{}", name.to_lowercase()),
+            dir,
+        }
+    }
+
+    fn server(&self) -> Server {
+        let copies = if self.nodes.len() >= 3 { 3 } else { 1 };
+        let config = self.dir.path().join("keyaki.toml");
+        let text = format!(
+            "[backend.cql.main]\nnodes = {:?}\nkeyspace_prefix = {:?}\nreplication_factor = {copies}\n",
+            self.nodes, self.prefix
+        );
+        std::fs::write(&config, text).unwrap();
+        Server::on(self.dir.path(), &["--config", config.to_str().unwrap()])
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let session = SessionBuilder::new().known_nodes(&self.nodes).build().await.unwrap();
+            let query = "SELECT keyspace_name FROM system_schema.keyspaces";
+            let rows = session.query_unpaged(query, &[]).await.unwrap().into_rows_result().unwrap();
+            for row in rows.rows::<(String,)>().unwrap() {
+                let (name,) = row.unwrap();
+                if name.starts_with(&self.prefix) {
+                    session.query_unpaged(format!("DROP KEYSPACE {name}"), &[]).await.unwrap();
+                }
+            }
+        });
+    }
+}
+
+#[track_caller]
+fn within(limit: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_true() {
+        assert!(begun.elapsed() < limit, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
+fn cql_two_servers_are_one_service() {
+    let cluster = Cluster::new();
+    let (one, other) = (cluster.server(), cluster.server());
+    let one = one.with_bucket(open_bucket());
+    let a_while = Duration::from_secs(5);
+    within(a_while, "the other server knows the bucket", || {
+        other.ask("GET", BUCKET).admin().send().status == 200
+    });
+    let created = one.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("one");
+    assert_eq!(created.status, 201, "{created:?}");
+    let first = created.etag().to_owned();
+    assert_eq!(other.ask("GET", ITEM).send().text(), "one");
+    other.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("x").demand_problem(412);
+    assert_eq!(other.ask("PUT", ITEM).admin().with("If-Match", &first).text("two").status, 200);
+    one.ask("PUT", ITEM).admin().with("If-Match", &first).text("x").demand_problem(412);
+
+    let written = one.ask("PUT", "/v1/d.example/b/next").admin().text("next");
+    let session = written.header("keyaki-session").unwrap().to_owned();
+    let listed = other.ask("GET", "/v1/d.example/b/").with("Keyaki-Session", &session).send();
+    assert_eq!(listed.value()["items"].as_array().map(Vec::len), Some(2), "{listed:?}");
+    let feed = "/v1/d.example/b/_changes";
+    let changes = other.ask("GET", feed).with("Keyaki-Session", &session).send().value();
+    let actions: Vec<_> =
+        changes["items"].as_array().unwrap().iter().map(|c| &c["action"]).collect();
+    assert_eq!(actions, ["create", "update", "create"]);
+    assert_eq!((one.stop(), other.stop()), (Some(0), Some(0)));
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
+fn cql_a_revoked_token_is_honoured_by_no_server() {
+    let cluster = Cluster::new();
+    let (one, other) = (cluster.server(), cluster.server());
+    let one = one.with_bucket(json!({"type": "revisions", "acl": {
+        "read": [[{"type": "role", "anyOf": ["reader"]}]],
+    }}));
+    one.ask("PUT", ITEM).admin().text("one");
+    let token = one.token("rita", &["reader"], &[]);
+    let get = |server: &Server| server.ask("GET", ITEM).bearer(&token).send().status;
+    assert_eq!(get(&one), 200);
+    within(Duration::from_secs(5), "the other server knows the token", || get(&other) == 200);
+    let tokens = one.ask("GET", "/v1/_tokens").admin().send().value();
+    let of_rita = tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "rita").unwrap();
+    let path = format!("/v1/_tokens/{}", of_rita["id"].as_str().unwrap());
+    assert_eq!(one.ask("DELETE", &path).admin().send().status, 204);
+    assert_eq!((get(&other), get(&one)), (401, 401), "once it is acknowledged, nobody honours it");
+}
