@@ -12,7 +12,7 @@ use crate::bucket::revisions::Revisions;
 use crate::bucket::{Demands, Limits, Meter, Usage};
 use crate::cell::Tid;
 use crate::engine::BucketId;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::store::BucketSpec;
 
 const SWEEPS_APART: Duration = Duration::from_secs(60);
@@ -105,10 +105,13 @@ impl Catalog {
                 set(snapshot, edits, (domain, name), &settings, (demands, id, by))
             })
             .await;
-        // Without an answer it may have been listed all the same.
+        // Without a clear answer it may have been listed, now or later: then its spaces must stay.
+        let unclear = |error: &Error| {
+            matches!(error.kind(), Kind::Unavailable | Kind::Corrupt | Kind::Internal)
+        };
         if let Some((store, id)) = made
             && !matches!(changed, Ok(Changed::Done(_)))
-            && !self.inner.refresh().await?.lists(settings.backend.as_deref(), id)
+            && !changed.as_ref().is_err_and(unclear)
         {
             store.drop_bucket(id).await?;
         }

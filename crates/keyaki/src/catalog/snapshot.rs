@@ -10,7 +10,7 @@ use super::record::{BucketRecord, DomainRecord, Grave, ServiceRecord, TokenRecor
 use crate::cell::Tid;
 use crate::cell::parts::{Parts, PartsReader};
 use crate::cell::{ValueRef, visibility::Authorisations};
-use crate::engine::{BucketId, CellRef, ScanRequest};
+use crate::engine::{CellRef, ScanRequest};
 use crate::error::{Error, Result};
 use crate::store::Bucket;
 
@@ -171,14 +171,6 @@ impl Snapshot {
             _ => self.graves.push((cell.sort().to_vec(), json(cell)?)),
         }
         Ok(())
-    }
-
-    /// Whether a bucket of a store is in the catalog.
-    pub(super) fn lists(&self, backend: Option<&str>, id: BucketId) -> bool {
-        let mut all = self.domains.values().flat_map(|domain| domain.buckets.values());
-        all.any(|bucket| {
-            bucket.record.id == id.0 && bucket.record.settings.backend.as_deref() == backend
-        })
     }
 
     /// The token of this digest.
