@@ -53,7 +53,6 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
     let data = kept.or(given).unwrap_or_else(|| PathBuf::from(DATA));
     let (backends, open) = backends::open(&config, &data)?;
     let catalog = Catalog::open(backends).await?;
-    let admin = admin_token(&catalog).await?;
     let tls = config.tls.as_ref().map(tls).transpose()?;
     let app = Arc::new(App {
         cursors: Cursors::new(&catalog.secret(random()).await?),
@@ -71,6 +70,8 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
     let server = Server::bind(app.clone(), &listen, tls)
         .await
         .map_err(|error| Failure::Config(format!("can't listen on {listen}: {error}")))?;
+    // Made only once it can be shown: nobody could find out a token of a start that failed.
+    let admin = admin_token(&catalog).await?;
     let address = format!("{}://{}", app.scheme, server.address()?);
     writeln!(out, "Keyaki listens on {address}")?;
     if let Some(token) = &admin {

@@ -26,6 +26,14 @@ fn the_first_start_shows_a_token_once() {
         let address = address.strip_prefix("Keyaki listens on ").unwrap().to_owned();
         (Server { child, address, _dir: None }, lines)
     };
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let failed = program()
+        .args(["serve", "--listen", &taken.local_addr().unwrap().to_string(), "--data"])
+        .arg(dir.path().join("store"))
+        .env_remove("KEYAKI_ADMIN_TOKEN")
+        .output()
+        .unwrap();
+    assert_eq!(failed.status.code(), Some(2), "a start that fails makes no token");
     let (server, mut lines) = start();
     let line = lines.next().unwrap().unwrap();
     let token = line.strip_prefix("Admin token, shown this once: ").unwrap().to_owned();
