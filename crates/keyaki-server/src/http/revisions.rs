@@ -317,7 +317,8 @@ impl InBucket<'_> {
 
     async fn put(&self, key: &str, body: Body) -> Answer {
         let only_changed = flag(self.headers(), "keyaki-only-if-changed")?;
-        let (call, most) = (self.call, self.call.app.limits.body_bytes);
+        let call = self.call;
+        let most = call.app.limits.body_bytes.min(self.open.revisions.content_bytes_max());
         let (content_type, headers) =
             (content_type(self.headers())?, stored_headers(self.headers())?);
         let visibility =

@@ -92,6 +92,11 @@ pub trait Engine: Send + Sync {
         1
     }
 
+    /// The most bytes that the home writes of one commit may have.
+    fn home_bytes_max(&self) -> usize {
+        COMMIT_BYTES_MAX
+    }
+
     /// A bucket id that was never given before.
     ///
     /// # Errors

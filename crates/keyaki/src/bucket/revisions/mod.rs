@@ -40,6 +40,8 @@ const HEAD: &[u8] = b"h";
 const META: u8 = b'm';
 const CONTENT: u8 = b'c';
 const ITEMS: &str = "items";
+/// More than a head, metadata and an answer to be remembered have together, with the keys of all chunks.
+const BESIDE_CONTENT: usize = 1 << 20;
 
 /// A bucket of revisions.
 #[derive(Clone)]
@@ -71,6 +73,12 @@ impl Revisions {
     #[must_use]
     pub fn bucket(&self) -> &Bucket {
         &self.bucket
+    }
+
+    /// The most bytes that content may have: it is written with all that belongs to it in one commit.
+    #[must_use]
+    pub fn content_bytes_max(&self) -> usize {
+        self.bucket.store().engine().home_bytes_max() - BESIDE_CONTENT
     }
 
     /// How much it holds.

@@ -18,6 +18,7 @@ use scylla::value::{CqlValue, Row};
 use tokio::sync::Semaphore;
 
 use super::fault::{self, Fate};
+use super::memo::Shown;
 use super::own::{FORMATS, NOTHING, OWN, OWN_BUCKET};
 use super::schema::{self, FORMAT};
 use super::statements::{Arg, Statements};
@@ -46,6 +47,8 @@ pub struct Link {
     session: Session,
     /// What may be asked of it.
     pub statements: Statements,
+    /// What it has answered.
+    pub shown: Shown,
     consistency: Consistency,
     serial: SerialConsistency,
     request_timeout: Duration,
@@ -144,6 +147,7 @@ impl Cluster {
             let link = Link {
                 session,
                 statements,
+                shown: Shown::default(),
                 consistency: settings.consistency,
                 serial: settings.serial_consistency,
                 request_timeout: settings.request_timeout,
@@ -165,7 +169,7 @@ impl Link {
     async fn check_format(&self, keyspace: &str) -> Result<()> {
         let place = (OWN_BUCKET, FORMATS, OWN, NOTHING);
         for noted in [false, true] {
-            let rows = self.read(&self.statements.home_cell, place).await?;
+            let rows = self.read(&self.statements.home_row, place).await?;
             let found = rows.maybe_first_row::<(Option<&[u8]>,)>().map_err(fault::misread)?;
             match found.and_then(|(format,)| format) {
                 Some(format) if format == FORMAT => return Ok(()),

@@ -13,8 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Inner;
 use super::claims::Noted;
 use super::cluster::Link;
+use super::departing::Departure;
 use super::home::{Decision, Found, Proposal};
-use super::intent::Intent;
+use super::intent::{Intent, Recorded};
 use super::nodes::Leave;
 use crate::cell::Tid;
 use crate::engine::commit::{Outcome, Refusal, Sealed, StoredWrite};
@@ -79,6 +80,10 @@ impl Inner {
         let (decided, end) = self.carry_out(&link, &mut errand).await;
         let intent = errand.intent;
         drop(turn);
+        if matches!((end, &intent.records), (End::Complete, Recorded::Here(_))) {
+            self.depart(link, Departure { intent, _held: (room, hold) });
+            return decided.map(answer);
+        }
         // The intent's end need not be waited for; until then nobody takes the commit for settled.
         tokio::spawn(async move {
             let carried = (room, hold, sealed);
@@ -124,10 +129,11 @@ impl Inner {
     async fn attempt(&self, link: &Link, errand: &mut Errand<'_>) -> Result<Decision> {
         let tid = errand.proposal.tid;
         self.list_span(link, tid).await?;
-        // Meanwhile the home is made ready to decide.
+        // Meanwhile the home is made ready to decide, and the partitions are listed.
+        let listed = self.list_ahead(link, errand.proposal.home, &errand.dependents);
         let ready = self.make_ready(link, &errand.proposal);
         let written = errand.intent.write(link, &errand.dependents);
-        let (_, found) = futures_util::future::try_join(written, ready).await?;
+        let (_, _, found) = futures_util::future::try_join3(written, listed, ready).await?;
         if !self.nodes.may_commit(tid, self.settings.lease) {
             return Ok(Decision::Stale);
         }

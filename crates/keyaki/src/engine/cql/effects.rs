@@ -1,6 +1,8 @@
 //! What follows from a commit that took: its dependents, each at the commit's own time, so that it doesn't matter
 //! who writes them and how often.
 
+use std::borrow::Cow;
+
 use super::Inner;
 use super::at_once;
 use super::cluster::{Batched, Link};
@@ -21,6 +23,8 @@ const BATCH_BYTES: usize = 64 << 10;
 /// is cheaper than many. Beyond this every partition's rows go to its own replicas, and Cassandra would warn.
 const TOGETHER_PARTITIONS: usize = 10;
 const TOGETHER_BYTES: usize = 4 << 10;
+/// A commit with more dependents lists their partitions when it writes them.
+const AHEAD_MAX: usize = 64;
 /// A directory's entries are the same whoever writes them, and go only with their space.
 const DIRECTORY_AT: i64 = 1;
 
@@ -67,15 +71,42 @@ impl Inner {
         records: &[(&[u8], StoredWrite<'_>)],
     ) -> Result<()> {
         let dependents = self.groups(tid, records)?;
-        let (mut groups, names) = self.unlisted(&dependents);
+        let (mut groups, names) = self.unlisted(dependents.iter().map(Group::place));
         groups.extend(dependents);
-        let together = if fit_together(&groups) { TOGETHER_PARTITIONS } else { 1 };
-        let writes = groups.chunks(together).map(|some| write_groups(link, some));
-        at_once(AT_ONCE, writes).await?;
+        write_all(link, &groups).await?;
+        self.remember(names);
+        Ok(())
+    }
+
+    /// Lists the partitions that a small commit is about to write to, and its home, while its intent is being written.
+    /// If it doesn't take, an empty partition is listed, which does no harm.
+    pub(super) async fn list_ahead(
+        &self,
+        link: &Link,
+        home: &Home,
+        records: &[(&[u8], StoredWrite<'_>)],
+    ) -> Result<()> {
+        let mut places: Vec<(Directory, Cow<'_, [u8]>)> =
+            vec![(Directory::Homes(home.bucket), Cow::Borrowed(&home.partition))];
+        if records.len() <= AHEAD_MAX {
+            for (stored_key, _) in records {
+                let damaged = |bad| Error::internal("a sealed key is damaged").because(bad);
+                let cell = key::split_cell_key(stored_key).map_err(damaged)?;
+                let space = SpaceId(cell.space);
+                places.push((Directory::Cells(space), cell.partition().map_err(damaged)?));
+            }
+        }
+        let places = places.iter().map(|(directory, partition)| (*directory, &partition[..]));
+        let (groups, names) = self.unlisted(places);
+        write_all(link, &groups).await?;
+        self.remember(names);
+        Ok(())
+    }
+
+    fn remember(&self, names: Vec<u128>) {
         for name in names {
             self.known.note(name);
         }
-        Ok(())
     }
 
     /// Cuts them into runs of one partition. What is in a dropped space is left out.
@@ -125,14 +156,16 @@ impl Inner {
     }
 
     /// The directory entries of partitions that this process has not listed lately, and what to remember of them.
-    fn unlisted(&self, groups: &[Group<'_>]) -> (Vec<Group<'static>>, Vec<u128>) {
+    fn unlisted<'p>(
+        &self,
+        places: impl Iterator<Item = (Directory, &'p [u8])>,
+    ) -> (Vec<Group<'static>>, Vec<u128>) {
         let mut entries: Vec<(Vec<u8>, &[u8], u128)> = Vec::new();
-        for group in groups {
-            let directory = Directory::Cells(SpaceId(group.space as u32));
-            let name = own::fingerprint(directory, &group.partition);
+        for (directory, partition) in places {
+            let name = own::fingerprint(directory, partition);
             if !self.known.holds(name) {
-                let shard = Directory::shard_of(&group.partition);
-                entries.push((directory.partition(shard), &group.partition, name));
+                let shard = Directory::shard_of(partition);
+                entries.push((directory.partition(shard), partition, name));
             }
         }
         entries.sort_unstable();
@@ -166,6 +199,10 @@ impl Inner {
 }
 
 impl Group<'_> {
+    fn place(&self) -> (Directory, &[u8]) {
+        (Directory::Cells(SpaceId(self.space as u32)), &self.partition)
+    }
+
     fn takes(&self, space: i32, partition: &[u8], bytes: usize) -> bool {
         self.space == space
             && self.partition == partition
@@ -191,6 +228,11 @@ fn entries_of_shard(entries: &[(Vec<u8>, &[u8], u128)]) -> Group<'static> {
 fn fit_together(groups: &[Group<'_>]) -> bool {
     let bytes = |group: &Group<'_>| group.bytes + group.partition.len() * group.rows.len();
     groups.len() <= TOGETHER_PARTITIONS && groups.iter().map(bytes).sum::<usize>() <= TOGETHER_BYTES
+}
+
+async fn write_all(link: &Link, groups: &[Group<'_>]) -> Result<()> {
+    let together = if fit_together(groups) { TOGETHER_PARTITIONS } else { 1 };
+    at_once(AT_ONCE, groups.chunks(together).map(|some| write_groups(link, some))).await
 }
 
 async fn write_groups(link: &Link, groups: &[Group<'_>]) -> Result<()> {

@@ -65,6 +65,17 @@ pub fn is_forgotten(error: &ExecutionError) -> bool {
     )
 }
 
+/// Whether a statement is none that this cluster knows.
+pub fn is_refused(error: &ExecutionError) -> bool {
+    matches!(
+        error,
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+            DbError::SyntaxError | DbError::Invalid | DbError::ConfigError,
+            _
+        ))
+    )
+}
+
 /// A request that failed.
 pub fn executing(error: ExecutionError) -> Error {
     let ours = match &error {

@@ -28,7 +28,7 @@ pub const DONE: &[u8] = b"done";
 /// A mark of one that never will.
 pub const ABORTED: &[u8] = b"aborted";
 /// The most bytes of one transaction: Cassandra takes 16 MiB, with what it adds.
-const TRANSACTION_BYTES_MAX: usize = 15 << 20;
+pub const TRANSACTION_BYTES_MAX: usize = 15 << 20;
 const TRANSACTION_CELLS_MAX: usize = 60_000;
 /// Marks older than this are forgotten; intents are settled long before.
 const MARKS_KEPT_US: u64 = 24 * 3_600 * 1_000_000;
@@ -169,7 +169,6 @@ impl Inner {
         link: &Link,
         proposal: &Proposal<'_>,
     ) -> Result<Option<Found>> {
-        self.list_home(link, proposal.home).await?;
         if self.guess(proposal).is_some() {
             return Ok(None);
         }
@@ -230,8 +229,13 @@ impl Inner {
         // Nobody hears that a commit took before its partition is listed. If the process ends in between, the next
         // one to commit there lists it.
         let (done, listed) = tokio::join!(transaction, self.list_home(link, proposal.home));
+        let took = || {
+            let Home { bucket, partition } = proposal.home;
+            link.shown.settle(*bucket, partition, proposal.tid.time());
+            Some(Decision::Took)
+        };
         match done {
-            Ok(true) => listed.map(|()| Some(Decision::Took)),
+            Ok(true) => listed.map(|()| took()),
             Ok(false) => Ok(None),
             Err(Fate::NotDone(error)) => Err(error),
             Err(Fate::Unknown(error)) => {
@@ -242,7 +246,7 @@ impl Inner {
                 let bar = self.bar(link, proposal.home, proposal.tid);
                 match tokio::time::timeout(left, bar).await {
                     Ok(Ok(true)) => Ok(Some(Decision::Stale)),
-                    Ok(Ok(false)) => Ok(Some(Decision::Took)),
+                    Ok(Ok(false)) => Ok(took()),
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(error),
                 }
@@ -274,7 +278,7 @@ impl Inner {
     async fn mark_of(&self, link: &Link, home: &Home, tid: Tid) -> Result<Option<Vec<u8>>> {
         let (bucket, partition) = (home.bucket.0 as i64, &home.partition[..]);
         let place = (bucket, partition, OWN, &tid.as_bytes()[..]);
-        let rows = link.read(&link.statements.home_cell, place).await?;
+        let rows = link.read(&link.statements.home_row, place).await?;
         let row = rows.maybe_first_row::<(Option<Vec<u8>>,)>().map_err(fault::misread)?;
         Ok(row.and_then(|(mark,)| mark))
     }

@@ -1,10 +1,12 @@
-//! Two small memories of fixed size that forget what they must: losing an entry costs a request, never the truth.
+//! Small memories of fixed size that forget what they must: losing an entry costs a request, or a reader the promise
+//! that it never goes back.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use crate::cell::Time;
 use crate::engine::commit::Home;
+use crate::engine::space::BucketId;
 
 const SLOTS: usize = 1 << 16;
 
@@ -62,6 +64,78 @@ impl Heads {
     }
 }
 
+/// How new home partitions have been shown to readers of this process. While a transaction is being applied, one
+/// quorum may show it and the next not yet; whoever has seen it must not be shown less.
+pub struct Shown {
+    hasher: RandomState,
+    slots: Mutex<Vec<Newest>>,
+}
+
+#[derive(Clone, Copy)]
+struct Newest {
+    home: u64,
+    shown: Time,
+    /// Up to here every quorum shows it.
+    settled: Time,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        let none = Newest { home: 0, shown: Time::ZERO, settled: Time::ZERO };
+        Self { hasher: RandomState::new(), slots: Mutex::new(vec![none; SLOTS]) }
+    }
+}
+
+impl Shown {
+    /// Notes the newest commit that a read has shown. Answers the one that an earlier read has shown, if that is newer
+    /// and this read may not have reached it.
+    pub fn note(&self, bucket: BucketId, partition: &[u8], newest: Time) -> Option<Time> {
+        self.change(bucket, partition, |slot| {
+            slot.shown = slot.shown.max(newest);
+            (slot.shown > newest.max(slot.settled)).then_some(slot.shown)
+        })
+    }
+
+    /// Notes that every read from now on shows this commit.
+    pub fn settle(&self, bucket: BucketId, partition: &[u8], time: Time) {
+        self.change(bucket, partition, |slot| slot.settled = slot.settled.max(time));
+    }
+
+    fn change<T>(
+        &self,
+        bucket: BucketId,
+        partition: &[u8],
+        with: impl FnOnce(&mut Newest) -> T,
+    ) -> T {
+        let home = self.hasher.hash_one((bucket, partition));
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = &mut slots[slot(home)];
+        if found.home != home {
+            *found = Newest { home, shown: Time::ZERO, settled: Time::ZERO };
+        }
+        with(found)
+    }
+}
+
 fn slot(hash: u64) -> usize {
     hash as usize % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_is_behind_if_an_earlier_one_was_newer() {
+        let (shown, bucket) = (Shown::default(), BucketId(3));
+        let [old, new, newest] = [1, 2, 3].map(Time::from_micros);
+        assert_eq!(shown.note(bucket, b"p", new), None);
+        assert_eq!(shown.note(bucket, b"p", new), None);
+        assert_eq!(shown.note(bucket, b"p", old), Some(new));
+        assert_eq!(shown.note(bucket, b"q", old), None, "another home");
+        shown.settle(bucket, b"p", new);
+        assert_eq!(shown.note(bucket, b"p", old), None, "every quorum shows it");
+        assert_eq!(shown.note(bucket, b"p", newest), None);
+        assert_eq!(shown.note(bucket, b"p", new), Some(newest));
+    }
 }

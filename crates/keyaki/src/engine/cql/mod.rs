@@ -36,6 +36,7 @@ mod claims;
 mod clear;
 mod cluster;
 mod commit;
+mod departing;
 mod effects;
 mod fault;
 #[cfg(test)]
@@ -91,6 +92,7 @@ struct Inner {
     turns: turns::Turns,
     crowded: rollup::Crowded,
     waiting: rollup::Waiting,
+    departing: departing::Departing,
     room: Arc<Semaphore>,
 }
 
@@ -126,6 +128,7 @@ impl CqlEngine {
             turns: turns::Turns::default(),
             crowded: rollup::Crowded::default(),
             waiting: rollup::Waiting::default(),
+            departing: departing::Departing::default(),
             room: Arc::new(Semaphore::new(COMMITS_MAX)),
         });
         tokio::spawn(keep_house(Arc::downgrade(&inner)));
@@ -280,6 +283,10 @@ impl Engine for CqlEngine {
 
     fn view_shards(&self) -> u16 {
         self.inner.settings.view_shards.max(1)
+    }
+
+    fn home_bytes_max(&self) -> usize {
+        home::TRANSACTION_BYTES_MAX
     }
 
     async fn new_bucket(&self) -> Result<BucketId> {

@@ -1,12 +1,18 @@
 //! Reading a range of one partition's rows, in either table.
 
+use std::time::Duration;
+
 use super::cluster::Link;
 use super::fault;
 use super::own;
 use super::statements::{Arg, RangeReads};
-use crate::cell::Tid;
+use crate::cell::{Tid, Time, ValueRef};
 use crate::engine::space::{BucketId, Space, SpaceKind};
 use crate::error::{Error, Result};
+
+/// How long to wait before a serial read, each time it is tried: transactions are mostly applied by then, and nobody is in
+/// anybody's way.
+const APPLIED_WITHIN_MS: [u64; 4] = [5, 20, 80, 320];
 
 /// A range of sort keys: the first included, the second not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +155,29 @@ impl<'a> Place<'a> {
         limit: i32,
     ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let statements = &link.statements;
-        let reads = if self.home { &statements.home_range } else { &statements.derived_range };
+        if !self.home {
+            return self.page(link, &statements.derived_range, range, backward, limit).await;
+        }
+        let read = |serially| {
+            let reads = if serially { &statements.home_range_now } else { &statements.home_range };
+            async move {
+                let cells = self.page(link, reads, range, backward, limit).await?;
+                let times = cells.iter().filter_map(|(_, value)| ValueRef::decode(value).ok());
+                let newest = times.map(|value| value.time).max();
+                Ok((cells, newest.unwrap_or(Time::ZERO)))
+            }
+        };
+        self.never_back(link, read).await
+    }
+
+    async fn page(
+        &self,
+        link: &Link,
+        reads: &RangeReads,
+        range: &Range,
+        backward: bool,
+        limit: i32,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let rows = self.read(link, reads, range, backward, limit).await?;
         let rows = rows.rows::<(&[u8], Option<&[u8]>)>().map_err(fault::misread)?;
         rows.map(|row| {
@@ -174,14 +202,64 @@ impl<'a> Place<'a> {
     /// One row's value.
     pub async fn value(&self, link: &Link, sort: &[u8]) -> Result<Option<Vec<u8>>> {
         let statements = &link.statements;
-        let rows = if self.home {
-            let place = (self.bucket.0 as i64, self.partition, self.space, sort);
-            link.read(&statements.home_cell, place).await?
-        } else {
-            link.read(&statements.derived_row, (self.space, self.partition, sort)).await?
-        };
+        if self.home {
+            let read = |serially| self.home_value(link, sort, serially);
+            return self.never_back(link, read).await;
+        }
+        let rows = link.read(&statements.derived_row, (self.space, self.partition, sort)).await?;
         let row = rows.maybe_first_row::<(Option<Vec<u8>>,)>().map_err(fault::misread)?;
         Ok(row.and_then(|(value,)| value))
+    }
+
+    /// A home cell's value, and the time of its partition's latest commit.
+    async fn home_value(
+        &self,
+        link: &Link,
+        sort: &[u8],
+        serially: bool,
+    ) -> Result<(Option<Vec<u8>>, Time)> {
+        let statements = &link.statements;
+        let statement = match serially {
+            false => &statements.home_cell_and_head,
+            true => &statements.home_cell_and_head_now,
+        };
+        let place = (self.bucket.0 as i64, self.partition, self.space, sort);
+        let rows = link.read(statement, place).await?;
+        let rows = rows.rows::<(i32, Option<&[u8]>, Option<i64>)>().map_err(fault::misread)?;
+        let (mut value, mut latest) = (None, Time::ZERO);
+        for row in rows {
+            let (space, found, head) = row.map_err(fault::misread)?;
+            match space == own::OWN {
+                true => latest = Time::from_micros(head.unwrap_or_default() as u64),
+                false => value = found.map(<[u8]>::to_vec),
+            }
+        }
+        Ok((value, latest))
+    }
+
+    /// Reads home cells, and serially once more if an earlier read of this process has shown a later commit than this
+    /// one does: then a transaction is being applied, and this quorum may not have it yet.
+    async fn never_back<T, F>(&self, link: &Link, read: impl Fn(bool) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<(T, Time)>>,
+    {
+        let (cells, newest) = read(false).await?;
+        let Some(shown) = link.shown.note(self.bucket, self.partition, newest) else {
+            return Ok(cells);
+        };
+        let mut last = None;
+        for millis in APPLIED_WITHIN_MS {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            match read(true).await {
+                Ok((cells, newest)) => {
+                    link.shown.note(self.bucket, self.partition, newest);
+                    link.shown.settle(self.bucket, self.partition, shown.max(newest));
+                    return Ok(cells);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::internal("nothing was read")))
     }
 
     /// Operands of the cells in a range, at most `limit`.

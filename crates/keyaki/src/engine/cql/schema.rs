@@ -20,6 +20,9 @@ use crate::settings::{CqlSettings, Replication};
 pub const FORMAT: &[u8] = b"1";
 /// A replica that has just died is not waited for long.
 const OPTIONS: &str = "speculative_retry = '50ms'";
+/// A read that repaired the rows it read, and no others, would leave a replica with half of a transaction. Where there is
+/// no such option, a read repairs.
+const WHOLE: &str = " AND read_repair = 'NONE'";
 
 /// The keyspace of a replication setting: one each, since replication is a keyspace's.
 pub fn keyspace(settings: &CqlSettings) -> String {
@@ -65,18 +68,21 @@ pub async fn create(session: &Session, keyspace: &str, replication: &Replication
             factors.iter().map(factor).collect::<Vec<_>>().join(", ")
         }
     };
+    let home = |options: &str| {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {keyspace}.home (bucket bigint, partition blob, space int, \
+             sort blob, value blob, latest bigint, pending blob, version bigint, folded blob, \
+             PRIMARY KEY ((bucket, partition), space, sort)) \
+             WITH ID = '{}' AND {OPTIONS}{options}",
+            table_id(keyspace, "home")
+        )
+    };
     let statements = [
         format!(
             "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = \
              {{'class': 'NetworkTopologyStrategy', {replication}}}"
         ),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {keyspace}.home (bucket bigint, partition blob, space int, \
-             sort blob, value blob, latest bigint, pending blob, version bigint, folded blob, \
-             PRIMARY KEY ((bucket, partition), space, sort)) \
-             WITH ID = '{}' AND {OPTIONS}",
-            table_id(keyspace, "home")
-        ),
+        home(WHOLE),
         format!(
             "CREATE TABLE IF NOT EXISTS {keyspace}.derived (space int, partition blob, sort blob, \
              value blob, PRIMARY KEY ((space, partition), sort)) \
@@ -85,7 +91,14 @@ pub async fn create(session: &Session, keyspace: &str, replication: &Replication
         ),
     ];
     for statement in statements {
-        session.query_unpaged(statement, &[]).await.map_err(fault::executing)?;
+        let made = session.query_unpaged(statement.clone(), &[]).await;
+        let made = match made {
+            Err(error) if statement.ends_with(WHOLE) && fault::is_refused(&error) => {
+                session.query_unpaged(home(""), &[]).await
+            }
+            made => made,
+        };
+        made.map_err(fault::executing)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! | kind | sent with | against |
 //! |---|---|---|
-//! | read | the consistency of the settings | both tables |
+//! | read | the consistency of the settings; those called `now`, the serial one | both tables |
 //! | blind | the same, always at a timestamp fixed by its commit: sent again it changes nothing | `derived` |
 //! | conditional | the serial consistency, no retry by the driver: only we know what an unknown outcome means | `home` |
 
@@ -14,12 +14,14 @@ use scylla::policies::retry::FallthroughRetryPolicy;
 use scylla::serialize::SerializationError;
 use scylla::serialize::value::SerializeValue;
 use scylla::serialize::writers::{CellWriter, WrittenCellProof};
+use scylla::statement::Consistency;
 use scylla::statement::prepared::PreparedStatement;
 
 use super::fault;
+use super::own::OWN;
 use crate::cell::Tid;
 use crate::error::Result;
-use crate::settings::CqlSettings;
+use crate::settings::{CqlSettings, SerialConsistency};
 
 /// A bound value of a batch, whose statements differ in what they take.
 #[derive(Debug, Clone, Copy)]
@@ -74,12 +76,18 @@ impl RangeReads {
 
 /// The statements, prepared.
 pub struct Statements {
-    /// One home cell.
-    pub home_cell: PreparedStatement,
+    /// One row of the engine's own.
+    pub home_row: PreparedStatement,
+    /// One home cell, and the head of its partition.
+    pub home_cell_and_head: PreparedStatement,
+    /// The same after all transactions that are being applied.
+    pub home_cell_and_head_now: PreparedStatement,
     /// The head of a home partition and the rows that a commit looks at.
     pub home_rows: PreparedStatement,
     /// Home cells of one space and partition.
     pub home_range: RangeReads,
+    /// The same after all transactions that are being applied.
+    pub home_range_now: RangeReads,
     /// How many there are.
     pub home_count: PreparedStatement,
     /// Merged cells' bases of one space and partition.
@@ -138,6 +146,7 @@ pub struct Statements {
 
 const HOME_KEY: &str = "bucket = ? AND partition = ? AND space = ? AND sort = ?";
 const HOME_SPACE: &str = "bucket = ? AND partition = ? AND space = ?";
+const HOME_FALLING: &str = "space DESC, sort DESC";
 const DERIVED_KEY: &str = "space = ? AND partition = ? AND sort = ?";
 const DERIVED_PARTITION: &str = "space = ? AND partition = ?";
 
@@ -151,22 +160,28 @@ impl Statements {
         keyspace: &str,
         settings: &CqlSettings,
     ) -> Result<Self> {
-        let on = Preparing { session, settings };
+        let on = Preparing { session, settings, consistency: settings.consistency.into() };
+        let serially = Preparing { consistency: reading_serially(settings), ..on };
         let (home, derived) = (format!("{keyspace}.home"), format!("{keyspace}.derived"));
         let (home, derived) = (home.as_str(), derived.as_str());
+        let cell_and_head = format!(
+            "SELECT space, value, latest FROM {home} \
+             WHERE bucket = ? AND partition = ? AND (space, sort) IN (({OWN}, 0x), (?, ?))"
+        );
         Ok(Self {
-            home_cell: on.read(format!("SELECT value FROM {home} WHERE {HOME_KEY}")).await?,
+            home_row: on.read(format!("SELECT value FROM {home} WHERE {HOME_KEY}")).await?,
+            home_cell_and_head: on.read(cell_and_head.clone()).await?,
+            home_cell_and_head_now: serially.read(cell_and_head).await?,
             home_rows: on
                 .read(format!(
                     "SELECT space, sort, value, latest, pending FROM {home} \
                      WHERE bucket = ? AND partition = ? AND (space, sort) IN ?"
                 ))
                 .await?,
-            home_range: on.range("sort, value", home, HOME_SPACE, "space DESC, sort DESC").await?,
+            home_range: on.range("sort, value", home, HOME_SPACE, HOME_FALLING).await?,
+            home_range_now: serially.range("sort, value", home, HOME_SPACE, HOME_FALLING).await?,
             home_count: on.read(format!("SELECT COUNT(*) FROM {home} WHERE {HOME_SPACE}")).await?,
-            base_range: on
-                .range("sort, value, folded", home, HOME_SPACE, "space DESC, sort DESC")
-                .await?,
+            base_range: on.range("sort, value, folded", home, HOME_SPACE, HOME_FALLING).await?,
             base: on
                 .read(format!("SELECT value, version, folded FROM {home} WHERE {HOME_KEY}"))
                 .await?,
@@ -267,15 +282,25 @@ impl Statements {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Preparing<'a> {
     session: &'a Session,
     settings: &'a CqlSettings,
+    consistency: Consistency,
+}
+
+/// The consistency of a read that waits for transactions, and ends those that nobody ends.
+fn reading_serially(settings: &CqlSettings) -> Consistency {
+    match settings.serial_consistency {
+        SerialConsistency::LocalSerial => Consistency::LocalSerial,
+        SerialConsistency::Serial => Consistency::Serial,
+    }
 }
 
 impl Preparing<'_> {
     async fn prepare(&self, text: String) -> Result<PreparedStatement> {
         let mut statement = self.session.prepare(text).await.map_err(fault::preparing)?;
-        statement.set_consistency(self.settings.consistency.into());
+        statement.set_consistency(self.consistency);
         statement.set_request_timeout(Some(self.settings.request_timeout));
         Ok(statement)
     }
