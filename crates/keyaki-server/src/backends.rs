@@ -80,17 +80,20 @@ fn node() -> u64 {
 mod cql {
     use std::collections::BTreeMap;
     use std::sync::{Arc, PoisonError};
+    use std::time::Duration;
 
     use async_trait::async_trait;
     use keyaki::catalog::{Backend, ReplicationSetting};
     use keyaki::engine::Rules;
     use keyaki::engine::cql::CqlEngine;
-    use keyaki::settings::{CqlSettings, Replication, StoreSettings};
+    use keyaki::settings::{
+        Consistency, CqlSettings, Replication, SerialConsistency, StoreSettings,
+    };
     use keyaki::store::Store;
     use keyaki::{Error, Result};
 
     use super::Open;
-    use crate::config::CqlTable;
+    use crate::config::{ConsistencyName, CqlTable, SerialConsistencyName};
 
     const FACTOR: &str = "factor";
 
@@ -148,6 +151,19 @@ mod cql {
             user: table.user.clone(),
             password: table.password.clone(),
             tls_ca: table.tls_ca.clone(),
+            consistency: match table.consistency {
+                ConsistencyName::LocalQuorum => Consistency::LocalQuorum,
+                ConsistencyName::Quorum => Consistency::Quorum,
+                ConsistencyName::EachQuorum => Consistency::EachQuorum,
+                ConsistencyName::All => Consistency::All,
+            },
+            serial_consistency: match table.serial_consistency {
+                SerialConsistencyName::LocalSerial => SerialConsistency::LocalSerial,
+                SerialConsistencyName::Serial => SerialConsistency::Serial,
+            },
+            request_timeout: table
+                .request_timeout_ms
+                .map_or(default.request_timeout, Duration::from_millis),
             ..default
         }
     }

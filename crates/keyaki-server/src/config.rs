@@ -69,6 +69,32 @@ pub struct CqlTable {
     pub password: Option<String>,
     #[serde(default)]
     pub tls_ca: Option<PathBuf>,
+    #[serde(default)]
+    pub consistency: ConsistencyName,
+    #[serde(default)]
+    pub serial_consistency: SerialConsistencyName,
+    #[serde(default)]
+    pub request_timeout_ms: Option<u64>,
+}
+
+/// How many replicas answer.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsistencyName {
+    #[default]
+    LocalQuorum,
+    Quorum,
+    EachQuorum,
+    All,
+}
+
+/// Among which replicas conditions are decided.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SerialConsistencyName {
+    #[default]
+    LocalSerial,
+    Serial,
 }
 
 /// How much is too much.
