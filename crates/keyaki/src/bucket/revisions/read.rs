@@ -43,7 +43,12 @@ impl Revisions {
     /// Those of the engine.
     pub async fn current(&self, caller: &Caller, key: &str) -> Result<Option<Revision>> {
         let mut decisions = Decisions::new(caller.authorisations.clone());
-        Ok(self.head(key).await?.current(&mut decisions).filter(|r| self.is_fresh(r)).cloned())
+        Ok(self
+            .settled_head(key)
+            .await?
+            .current(&mut decisions)
+            .filter(|r| self.is_fresh(r))
+            .cloned())
     }
 
     /// Whether the newest revision of its label is kept.
@@ -101,14 +106,9 @@ impl Revisions {
         match when {
             When::Tid(tid) => self.revision(caller, key, tid).await,
             When::Time(time) => {
-                let mut from = Some(Tid::new(time, u64::MAX));
-                loop {
-                    let page = self.history(caller, key, from, 1).await?;
-                    match page.revisions.into_iter().next() {
-                        Some(revision) if revision.stored.is_note() => from = Some(revision.tid),
-                        found => return Ok(found),
-                    }
-                }
+                let from = Some(Tid::new(time, u64::MAX));
+                let page = self.history(caller, key, from, 1).await?;
+                Ok(page.revisions.into_iter().next())
             }
         }
     }
@@ -143,11 +143,7 @@ impl Revisions {
         let mut cells = self.bucket.scan(&caller.authorisations, request).await?;
         while let Some(block) = cells.next_block().await? {
             let same = |cell: &CellRef<'_>| cell.visibility() == revision.visibility.as_bytes();
-            for cell in block.iter().filter(same) {
-                if !Stored::decode(cell.payload())?.is_note() {
-                    newer.push(cell.time());
-                }
-            }
+            newer.extend(block.iter().filter(same).map(|cell| cell.time()));
             if newer.len() >= window {
                 newer.truncate(window);
                 break;
@@ -207,11 +203,7 @@ impl Kept {
         Self { retention, now, newer: HashMap::new() }
     }
 
-    /// Notes of renames neither go nor make others go.
     pub(super) fn next(&mut self, revision: &Revision) -> bool {
-        if revision.stored.is_note() {
-            return true;
-        }
         let time = revision.tid.time();
         let newer = self.newer.entry(revision.visibility.clone()).or_default();
         let kept = self.retention.keeps(time, newer, self.now);
