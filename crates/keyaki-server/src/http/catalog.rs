@@ -232,9 +232,10 @@ impl Call<'_> {
         body: Body,
     ) -> Result<T, Problem> {
         let most = self.app.limits.body_bytes.min(FORM_BYTES_MAX);
-        let bytes = super::body::read_json_bytes(&self.parts.headers, body, most).await?;
-        self.app.check_digest(&self.principal, self.parts, &bytes)?;
-        super::json::read(if bytes.is_empty() { b"{}" } else { &bytes })
+        let (bounds, headers) = (&self.app.bounds, &self.parts.headers);
+        let whole = super::body::read_json_bytes(bounds, headers, body, most).await?;
+        self.app.check_digest(&self.principal, self.parts, &whole.bytes)?;
+        super::json::read(if whole.bytes.is_empty() { b"{}" } else { &whole.bytes })
     }
 }
 

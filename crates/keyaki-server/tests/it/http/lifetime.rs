@@ -24,7 +24,7 @@ fn the_first_start_shows_a_token_once() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.next().unwrap().unwrap();
         let address = address.strip_prefix("Keyaki listens on ").unwrap().to_owned();
-        (Server { child, address, _dir: None }, lines)
+        (Server::of(child, address, None), lines)
     };
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let failed = program()
@@ -50,7 +50,8 @@ fn the_first_start_shows_a_token_once() {
 fn tags_and_data_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     let tag = server.ask("PUT", &format!("{BUCKET}/item")).admin().text("one").etag().to_owned();
     assert_eq!(server.ask("GET", "/readyz").send().status, 200);
     assert_eq!(server.stop(), Some(0));
@@ -65,7 +66,8 @@ fn tags_and_data_survive_a_restart() {
 fn what_was_acknowledged_survives_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     let over = AtomicBool::new(false);
     let acknowledged: Vec<Vec<String>> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
@@ -109,7 +111,8 @@ fn what_was_acknowledged_survives_a_kill() {
 fn a_deleted_bucket_stays_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     server.ask("PUT", &format!("{BUCKET}/item")).admin().text("one");
     assert_eq!(server.ask("DELETE", BUCKET).admin().send().status, 204);
     server.ask("GET", &format!("{BUCKET}/item")).admin().send().demand_problem(404);
@@ -118,4 +121,43 @@ fn a_deleted_bucket_stays_deleted() {
     server.ask("GET", BUCKET).admin().send().demand_problem(404);
     assert_eq!(server.ask("PUT", BUCKET).admin().json(&open_bucket()).status, 201);
     server.ask("GET", &format!("{BUCKET}/item")).send().demand_problem(404);
+}
+
+#[test]
+fn a_rename_that_is_killed_moves_its_content_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
+    let rename = format!("{BUCKET}/_rename");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (server, rename) = (&server, &rename);
+            let key = move |step: usize| format!("{writer}-{step}");
+            server.ask("PUT", &format!("{BUCKET}/{}", key(0))).admin().text(&writer.to_string());
+            scope.spawn(move || {
+                for step in 0.. {
+                    let form = json!({"from": key(step), "to": key(step + 1)});
+                    match server.ask("POST", rename).admin().with_json(&form).try_send() {
+                        Ok(reply) => assert_eq!(reply.status, 201),
+                        Err(_) => break,
+                    }
+                }
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        server.kill();
+    });
+    let server = Server::on(&store, &[]);
+    let listed = server.ask("GET", &format!("{BUCKET}/?limit=1000")).send().value();
+    let mut said: Vec<String> = Vec::new();
+    for item in listed["items"].as_array().unwrap() {
+        let path = format!("{BUCKET}/{}", item["key"].as_str().unwrap());
+        let read = server.ask("GET", &path).send();
+        if read.status == 200 {
+            said.push(read.text().to_owned());
+        }
+    }
+    said.sort();
+    assert_eq!(said, ["0", "1", "2", "3"], "each is at one key, and at one only");
 }

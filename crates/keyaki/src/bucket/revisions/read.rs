@@ -60,37 +60,45 @@ impl Revisions {
         self.bucket.store().engine().clock().now()
     }
 
-    /// What a key says now.
+    /// What a key says now, and what `hold` took for it before it was read.
     ///
     /// # Errors
-    /// Those of the engine; `Corrupt` if its content is missing.
-    pub async fn get(&self, caller: &Caller, key: &str) -> Result<Option<(Revision, Vec<u8>)>> {
+    /// Those of `hold` and of the engine; `Corrupt` if its content is missing.
+    pub async fn get<T: Send>(
+        &self,
+        caller: &Caller,
+        key: &str,
+        hold: impl Fn(&Revision) -> Result<T> + Send + Sync,
+    ) -> Result<Option<(Revision, Vec<u8>, T)>> {
         for _ in 0..LOOKS_MAX {
             let Some(revision) = self.current(caller, key).await? else { return Ok(None) };
+            let held = hold(&revision)?;
             if let Some(content) = self.content(caller, key, revision.tid).await? {
-                return Ok(Some((revision, content)));
+                return Ok(Some((revision, content, held)));
             }
         }
         Err(Error::corrupt("content of a revision is missing").with("item", key))
     }
 
-    /// What a key said.
+    /// What a key said, as [`Self::get`] does it.
     ///
     /// # Errors
-    /// Those of the engine.
-    pub async fn get_at(
+    /// Those of `hold` and of the engine.
+    pub async fn get_at<T: Send>(
         &self,
         caller: &Caller,
         key: &str,
         when: When,
-    ) -> Result<Option<(Revision, Vec<u8>)>> {
+        hold: impl Fn(&Revision) -> Result<T> + Send + Sync,
+    ) -> Result<Option<(Revision, Vec<u8>, T)>> {
         let Some(revision) = self.revision_at(caller, key, when).await? else { return Ok(None) };
         if revision.stored.deleted {
             return Ok(None);
         }
+        let held = hold(&revision)?;
         // If it is missing, retention has just let go of it.
         let content = self.content(caller, key, revision.tid).await?;
-        Ok(content.map(|content| (revision, content)))
+        Ok(content.map(|content| (revision, content, held)))
     }
 
     /// A revision, a deletion too, without its content.
