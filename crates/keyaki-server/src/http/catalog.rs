@@ -168,7 +168,7 @@ impl Call<'_> {
         if !bucket.is_seen_by(domain, &self.principal) {
             return Err(refuse(&self.principal));
         }
-        let used = self.app.catalog.open_bucket(names.0, bucket).await?.meter.used();
+        let used = self.app.catalog.used(names.0, bucket).await?;
         let owned = bucket.is_owned_by(domain, &self.principal);
         let shown = bucket_json(names.1, bucket, used, owned);
         let more = owned.then(|| format!("{}-{}", used.items, used.bytes));
@@ -202,7 +202,7 @@ impl Call<'_> {
         let bucket = snapshot.domains.get(names.0).and_then(|domain| domain.buckets.get(names.1));
         let shown = match bucket {
             Some(bucket) => {
-                let used = catalog.open_bucket(names.0, bucket).await?.meter.used();
+                let used = catalog.used(names.0, bucket).await?;
                 bucket_json(names.1, bucket, used, true)
             }
             None => Value::Null,

@@ -81,6 +81,10 @@ impl App {
         if let Some(preflight) = self.cors.preflight(&parts) {
             return preflight;
         }
+        // It asks about the server as a whole.
+        if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
+            return StatusCode::NO_CONTENT.into_response();
+        }
         if !body.is_end_stream() {
             parts.extensions.insert(HasBody);
         }

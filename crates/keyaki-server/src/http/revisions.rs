@@ -247,9 +247,9 @@ impl InBucket<'_> {
 
     /// `/{key}`.
     async fn item(&self, key: &str, body: Body) -> Answer {
+        Query::parse(self.call.parts.uri.query(), &[])?;
         match self.call.parts.method {
             Method::GET | Method::HEAD => {
-                Query::parse(self.call.parts.uri.query(), &[])?;
                 let hold = |revision: &Revision| self.hold(revision);
                 self.content(self.open.revisions.get(&self.caller, key, hold).await?)
             }

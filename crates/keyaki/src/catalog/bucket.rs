@@ -184,6 +184,20 @@ impl Catalog {
     }
 }
 
+impl Catalog {
+    /// How much a bucket holds now. Where others write to it too, that is asked for anew.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_bucket`].
+    pub async fn used(&self, domain: &str, entry: &BucketEntry) -> Result<Usage> {
+        let open = self.open_bucket(domain, entry).await?;
+        if self.backends().is_shared(&entry.place().backend) {
+            open.meter.recount(open.revisions.usage().await?);
+        }
+        Ok(open.meter.used())
+    }
+}
+
 /// The change that makes or sets a bucket.
 fn set(
     snapshot: &Snapshot,

@@ -8,6 +8,8 @@ const BUCKET: &str = "/v1/d.example/b";
 const ITEM: &str = "/v1/d.example/b/item";
 
 cases! {
+    spellings_of_a_label_are_one,
+    an_operation_is_its_callers,
     without_a_right_nothing_is_open,
     roles_paths_and_revocation,
     hidden_revisions_are_as_if_they_were_not_there,
@@ -54,7 +56,8 @@ fn without_a_right_nothing_is_open(server: &Server) {
         assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
         assert!(anybody.header("www-authenticate").is_some());
     }
-    assert_eq!(server.ask("GET", "/v1/").bearer(&stranger).send().value()["items"], json!([]));
+    let seen = server.ask("GET", "/v1/").bearer(&stranger).send();
+    assert!(!seen.text().contains(&server.own("d.example")), "{}", seen.text());
     server.ask("GET", ITEM).bearer("wrong").send().demand_problem(401);
     assert_eq!(server.ask("GET", ITEM).admin().send().text(), "one");
 }
@@ -201,4 +204,38 @@ fn what_is_hidden_is_not_counted_for_others(server: &Server) {
     server.ask("PUT", ITEM).bearer(&spy).text("open");
     let feed = server.ask("GET", &format!("{BUCKET}/_changes")).settled().send().value();
     assert_eq!(feed["items"][0]["action"], "create", "nobody is told of what was hidden");
+}
+
+fn spellings_of_a_label_are_one(server: &Server) {
+    server.with_bucket(open_bucket());
+    let spy = server.token("spy", &["editor"], &["a", "b", "c"]);
+    let put = |label: &str, text: &str| {
+        let asked = server.ask("PUT", ITEM).bearer(&spy).with("Keyaki-Visibility", label);
+        asked.with("Keyaki-Only-If-Changed", "true").text(text)
+    };
+    assert_eq!(put("b&a", "one").value()["visibility"], "a&b");
+    for same in ["a&b", "(b)&(a)", "\"a\"&b", "a&b&a"] {
+        assert_eq!(put(same, "one").header("keyaki-unchanged"), Some("true"), "{same}");
+    }
+    assert_eq!(put("a&(c|b)", "one").value()["visibility"], "(b|c)&a");
+    let long = vec!["a"; 5_000].join("&");
+    put(&long, "one").demand_problem(400);
+}
+
+fn an_operation_is_its_callers(server: &Server) {
+    server.with_bucket(open_bucket());
+    let (spy, clerk) =
+        (server.token("spy", &["editor"], &["secret"]), server.token("clerk", &["editor"], &[]));
+    let put = |token: &str, label: &str| {
+        let asked = server.ask("PUT", ITEM).bearer(token).with("Idempotency-Key", "same");
+        asked.with("Keyaki-Visibility", label).text("content")
+    };
+    let hidden = put(&spy, "secret");
+    assert_eq!(hidden.status, 201);
+    let open = put(&clerk, "");
+    assert_eq!((open.status, open.header("idempotency-replayed")), (201, None));
+    assert_ne!(open.etag(), hidden.etag());
+    put(&clerk, "secret").demand_problem(403);
+    let outsider = server.token("outsider", &[], &[]);
+    put(&outsider, "").demand_problem(403);
 }

@@ -7,6 +7,8 @@ use super::{ADMIN, Server, open_bucket};
 const BUCKET: &str = "/v1/d.example/b";
 
 cases! {
+    numbers_keep_all_their_digits,
+    what_is_asked_of_the_server_as_a_whole,
     paths_that_can_be_read_in_two_ways_are_refused,
     methods_types_and_sizes,
     bodies_that_are_no_json_are_refused,
@@ -109,4 +111,38 @@ fn bodies_that_are_no_json_are_refused(server: &Server) {
         refused.demand_problem(status);
     }
     server.ask("GET", "/v1/d.example").admin().send().demand_problem(404);
+}
+
+fn numbers_keep_all_their_digits(server: &Server) {
+    server.with_bucket(open_bucket());
+    let put = |number: &str| {
+        let body = format!("{{\"quota\":{{\"bytes\":{number}}}}}");
+        let asked = server.ask("PUT", "/v1/d.example").admin();
+        asked.with("Content-Type", "application/json").body(body.as_bytes())
+    };
+    for exact in ["9007199254740993", "18446744073709551615"] {
+        assert_eq!(put(exact).status, 200);
+        let shown = server.ask("GET", "/v1/d.example").admin().send();
+        assert!(shown.text().contains(&format!("\"bytes\":{exact}")), "{}", shown.text());
+    }
+    for bad in ["18446744073709551616", "1.5", "1e3", "-1", "\"1\""] {
+        put(bad).demand_problem(422);
+    }
+    for bad in ["01", "+1", "0x1", "1e", "NaN"] {
+        put(bad).demand_problem(400);
+    }
+}
+
+fn what_is_asked_of_the_server_as_a_whole(server: &Server) {
+    server.with_bucket(open_bucket());
+    let all = "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, all).0, 204);
+    let get = "GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, get).0, 400);
+    let absolute = "GET http://x/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, absolute).0, 200);
+    for method in ["PUT", "DELETE"] {
+        let asked = server.ask(method, &format!("{BUCKET}/item?dry-run=1")).admin();
+        asked.text("x").demand_problem(400);
+    }
 }
