@@ -103,8 +103,14 @@ pub enum SerialConsistencyName {
 pub struct Limits {
     /// Bytes of a body.
     pub body_bytes: usize,
-    /// Bytes of a path.
+    /// Bytes of all bodies in memory, those that come and those that go.
+    pub bodies_bytes: usize,
+    /// Streams that follow a feed, at once.
+    pub event_streams: usize,
+    /// Bytes of a request's target.
     pub uri_bytes: usize,
+    /// How long a request's head may take to arrive, and a connection be idle.
+    pub head_seconds: u64,
     /// Connections at once.
     pub connections: usize,
     /// Requests being answered at once; more are told to come back.
@@ -113,7 +119,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body_bytes: 32 << 20, uri_bytes: 16 << 10, connections: 10_000, requests: 2_000 }
+        Self {
+            body_bytes: 32 << 20,
+            bodies_bytes: 512 << 20,
+            event_streams: 1_000,
+            uri_bytes: 16 << 10,
+            head_seconds: 10,
+            connections: 10_000,
+            requests: 2_000,
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Failure, Verdict, runtime};
 use crate::access::jwt::{JwtKey, JwtKeys, Required};
 use crate::backends;
 use crate::config::{Config, JwtKeyTable, JwtTable, TlsTable};
-use crate::http::{App, Cors, Cursors, Metrics, Server, new_token};
+use crate::http::{App, Bounds, Cors, Cursors, Metrics, Server, new_token};
 
 const LISTEN: &str = "127.0.0.1:7170";
 const DATA: &str = "keyaki-data";
@@ -60,6 +60,7 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
         clock: Arc::new(SystemWallClock),
         jwt: jwt(&config.jwt)?,
         limits: config.limits.clone(),
+        bounds: Bounds::new(&config.limits),
         scheme: if tls.is_some() { "https" } else { "http" },
         metrics: metrics()?,
         metrics_public: config.metrics.public,

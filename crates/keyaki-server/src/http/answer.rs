@@ -1,9 +1,11 @@
 //! Answers: entity tags, compression on request, and what every answer has.
 
 use std::io::Write;
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::request::Parts;
@@ -13,6 +15,7 @@ use serde_json::Value;
 
 use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
 use super::problem::{self, Problem};
+use super::range::{self, Part};
 
 /// Smaller ones gain nothing.
 const COMPRESSED_FROM: usize = 512;
@@ -25,13 +28,15 @@ pub struct Representation {
     pub content_type: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub bytes: Vec<u8>,
+    /// When parts of it are asked for, if they may be.
+    pub in_parts: Option<SystemTime>,
 }
 
 impl Representation {
     pub fn json(tid: Option<Tid>, value: &Value) -> Self {
         let bytes = value.to_string().into_bytes();
         let content_type = "application/json".to_owned();
-        Self { tid, more: None, content_type, headers: Vec::new(), bytes }
+        Self { tid, more: None, content_type, headers: Vec::new(), bytes, in_parts: None }
     }
 
     /// Looks at the request's conditions, and at what it accepts.
@@ -47,7 +52,9 @@ impl Representation {
         if verdict == Verdict::Failed {
             return Err(Problem::unmet());
         }
-        let gzip = wants_gzip(&request.headers, &self.content_type, self.bytes.len())?;
+        let by_parts = self.in_parts.is_some() && range::is_asked_for(request);
+        let length = if by_parts { 0 } else { self.bytes.len() };
+        let gzip = wants_gzip(&request.headers, &self.content_type, length)?;
         let mut headers = HeaderMap::new();
         headers.insert(
             header::VARY,
@@ -71,9 +78,24 @@ impl Representation {
             }
             false => self.bytes,
         };
+        let (mut status, mut bytes) = (StatusCode::OK, Bytes::from(bytes));
+        if let (Some(now), Some(tid), false) = (self.in_parts, self.tid, gzip) {
+            headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            let length = bytes.len();
+            match range::part(request, (tid, &tag), length, now) {
+                Part::Whole => {}
+                Part::Nothing => return Err(range::unsatisfiable(length)?),
+                Part::Bytes(part) => {
+                    status = StatusCode::PARTIAL_CONTENT;
+                    let said = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+                    headers.insert(header::CONTENT_RANGE, value(&said)?);
+                    bytes = bytes.slice(part);
+                }
+            }
+        }
         headers.insert(header::CONTENT_LENGTH, value(&bytes.len().to_string())?);
         let body = if request.method == Method::HEAD { Body::empty() } else { Body::from(bytes) };
-        Ok((StatusCode::OK, headers, body).into_response())
+        Ok((status, headers, body).into_response())
     }
 }
 

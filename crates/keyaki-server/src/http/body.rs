@@ -5,30 +5,65 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
+use super::bounds::{Bounds, Held};
 use super::problem::{self, Problem};
 
 /// How long a body may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
 
+/// A body, and the room that it takes.
+pub struct Whole {
+    pub bytes: Bytes,
+    pub held: Held,
+}
+
 /// Reads a body whole.
-pub async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Problem> {
-    let too_large = || {
-        Problem::new(&problem::TOO_LARGE, "the body is too large").with("most", &most.to_string())
-    };
+pub async fn read(
+    bounds: &Bounds,
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Whole, Problem> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    if announced.and_then(|length| length.parse::<u64>().ok()).is_some_and(|n| n > most as u64) {
-        return Err(too_large());
+    let announced = announced.and_then(|length| length.parse::<u64>().ok()).unwrap_or(0);
+    if announced > most as u64 {
+        return Err(too_large(most));
     }
     refuse_encoded(headers)?;
-    let whole = tokio::time::timeout(ARRIVES_WITHIN, Limited::new(body, most).collect()).await;
-    match whole {
-        Err(_) => Err(Problem::new(&problem::TIMEOUT, "the body did not arrive in time")),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Problem::bad_request("the body ended early")),
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+    let mut held = bounds.hold(announced)?;
+    let whole = tokio::time::timeout(ARRIVES_WITHIN, take(bounds, &mut held, body, most)).await;
+    let late = |_| Problem::new(&problem::TIMEOUT, "the body did not arrive in time");
+    Ok(Whole { bytes: whole.map_err(late)??, held })
+}
+
+/// Takes frames as long as there is room for them.
+async fn take(
+    bounds: &Bounds,
+    held: &mut Held,
+    mut body: Body,
+    most: usize,
+) -> Result<Bytes, Problem> {
+    let (mut frames, mut length) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        length += bytes.len();
+        if length > most {
+            return Err(too_large(most));
+        }
+        held.grow(bounds, length)?;
+        frames.push(bytes);
     }
+    match frames.len() {
+        1 => Ok(frames.remove(0)),
+        _ => Ok(frames.concat().into()),
+    }
+}
+
+fn too_large(most: usize) -> Problem {
+    Problem::new(&problem::TOO_LARGE, "the body is too large").with("most", &most.to_string())
 }
 
 /// What is stored comes back byte for byte, so nothing is decoded on the way in.
@@ -49,10 +84,11 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Reads a body that says it is JSON.
 pub async fn read_json_bytes(
+    bounds: &Bounds,
     headers: &HeaderMap,
     body: Body,
     most: usize,
-) -> Result<Bytes, Problem> {
+) -> Result<Whole, Problem> {
     let given = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
     let essence = given.map(|given| given.split(';').next().unwrap_or_default().trim());
     let is_json = essence.is_none_or(|essence| {
@@ -63,5 +99,5 @@ pub async fn read_json_bytes(
         return Err(Problem::new(&problem::UNSUPPORTED_TYPE, "send application/json")
             .with("contentType", given.unwrap_or_default()));
     }
-    read(headers, body, most).await
+    read(bounds, headers, body, most).await
 }

@@ -168,7 +168,7 @@ impl Call<'_> {
         if !bucket.is_seen_by(domain, &self.principal) {
             return Err(refuse(&self.principal));
         }
-        let used = self.app.catalog.open_bucket(names.0, bucket).await?.meter.used();
+        let used = self.app.catalog.used(names.0, bucket).await?;
         let owned = bucket.is_owned_by(domain, &self.principal);
         let shown = bucket_json(names.1, bucket, used, owned);
         let more = owned.then(|| format!("{}-{}", used.items, used.bytes));
@@ -202,7 +202,7 @@ impl Call<'_> {
         let bucket = snapshot.domains.get(names.0).and_then(|domain| domain.buckets.get(names.1));
         let shown = match bucket {
             Some(bucket) => {
-                let used = catalog.open_bucket(names.0, bucket).await?.meter.used();
+                let used = catalog.used(names.0, bucket).await?;
                 bucket_json(names.1, bucket, used, true)
             }
             None => Value::Null,
@@ -232,9 +232,10 @@ impl Call<'_> {
         body: Body,
     ) -> Result<T, Problem> {
         let most = self.app.limits.body_bytes.min(FORM_BYTES_MAX);
-        let bytes = super::body::read_json_bytes(&self.parts.headers, body, most).await?;
-        self.app.check_digest(&self.principal, self.parts, &bytes)?;
-        super::json::read(if bytes.is_empty() { b"{}" } else { &bytes })
+        let (bounds, headers) = (&self.app.bounds, &self.parts.headers);
+        let whole = super::body::read_json_bytes(bounds, headers, body, most).await?;
+        self.app.check_digest(&self.principal, self.parts, &whole.bytes)?;
+        super::json::read(if whole.bytes.is_empty() { b"{}" } else { &whole.bytes })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Method, StatusCode, header};
@@ -39,7 +39,7 @@ impl InBucket<'_> {
         if asks_for(&parts.headers, EVENTS) {
             let last = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok());
             let last = last.map(|text| tid(text, "last-event-id")).transpose()?;
-            return Ok(self.follow(last.or(since)));
+            return self.follow(last.or(since));
         }
         let limit = super::listing::limit(&query)?;
         let bucket = self.open.revisions.bucket();
@@ -58,12 +58,15 @@ impl InBucket<'_> {
     }
 
     /// Events as they come, until the reader goes.
-    fn follow(&self, since: Option<Tid>) -> Response {
+    fn follow(&self, since: Option<Tid>) -> Answer {
+        let place = Arc::new(self.call.app.bounds.stream()?);
         let (bucket, caller) = (self.open.revisions.bucket().clone(), self.caller.clone());
         let watch = Arc::new(self.watch(Access::Read, "/_changes"));
         let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {
             let (bucket, caller, watch) = (bucket.clone(), caller.clone(), watch.clone());
+            let place = place.clone();
             async move {
+                let _place = place;
                 loop {
                     watch.look().await?;
                     let page =
@@ -86,7 +89,7 @@ impl InBucket<'_> {
             false => Body::from_stream(events),
         };
         let headers = [(header::CONTENT_TYPE, EVENTS), (header::CACHE_CONTROL, "no-store")];
-        (StatusCode::OK, headers, body).into_response()
+        Ok((StatusCode::OK, headers, body).into_response())
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod answer;
 mod body;
+mod bounds;
 mod catalog;
 mod changes;
 mod conditions;
@@ -14,9 +15,11 @@ mod listing;
 mod operations;
 mod path;
 mod problem;
+mod range;
 mod revisions;
 mod server;
 mod tokens;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +34,7 @@ use keyaki::cell::WallClock;
 
 use crate::access::jwt::JwtKeys;
 use crate::config::Limits;
+pub use bounds::Bounds;
 pub use cors::Cors;
 pub use cursor::Cursors;
 use identify::HasBody;
@@ -47,6 +51,7 @@ pub struct App {
     pub cursors: Cursors,
     pub jwt: Option<JwtKeys>,
     pub limits: Limits,
+    pub bounds: Bounds,
     pub scheme: &'static str,
     pub metrics: Metrics,
     pub metrics_public: bool,
@@ -75,6 +80,10 @@ impl App {
         let (mut parts, body) = request.into_parts();
         if let Some(preflight) = self.cors.preflight(&parts) {
             return preflight;
+        }
+        // It asks about the server as a whole.
+        if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
+            return StatusCode::NO_CONTENT.into_response();
         }
         if !body.is_end_stream() {
             parts.extensions.insert(HasBody);
@@ -108,6 +117,10 @@ impl App {
     async fn locate(&self, parts: &Parts) -> Result<Path, Problem> {
         if parts.uri.path().len() > self.limits.uri_bytes {
             return Err(Problem::new(&problem::URI_TOO_LONG, "the address is too long"));
+        }
+        let expected = parts.headers.get_all(header::EXPECT);
+        if expected.iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
+            return Err(Problem::new(&problem::EXPECTATION, "only 100-continue can be expected"));
         }
         let mut path = Path::parse(parts.uri.path())?;
         let mut hosts = parts.headers.get_all(header::HOST).iter();

@@ -39,7 +39,7 @@ kinds! {
     NOT_ACCEPTABLE "not-acceptable" NOT_ACCEPTABLE "Not in a form that you accept"
         "Nothing that the header `Accept` or `Accept-Encoding` allows can be given."
     TIMEOUT "request-timeout" REQUEST_TIMEOUT "The request took too long to arrive"
-        "The body did not arrive in time."
+        "The head or the body did not arrive in time."
     CONFLICT "conflict" CONFLICT "Somebody else was faster, or has the name"
         "Read again and retry."
     PRECONDITION_FAILED "precondition-failed" PRECONDITION_FAILED "A condition does not hold"
@@ -50,6 +50,10 @@ kinds! {
         "The request target is longer than this server takes."
     UNSUPPORTED_TYPE "unsupported-media-type" UNSUPPORTED_MEDIA_TYPE "Not in a form that is understood here"
         "`Content-Type` or `Content-Encoding` is none that can be used here."
+    UNSATISFIABLE "range-not-satisfiable" RANGE_NOT_SATISFIABLE "There is no such part"
+        "The content has no byte in the range that was asked for; `Content-Range` tells its length."
+    EXPECTATION "expectation-failed" EXPECTATION_FAILED "That can't be expected here"
+        "The header `Expect` may say `100-continue`, and nothing else."
     INVALID "invalid-content" UNPROCESSABLE_ENTITY "The content is not as it must be"
         "The body can be read, but says something that is not allowed; `at` says where."
     PRECONDITION_REQUIRED "precondition-required" PRECONDITION_REQUIRED "A condition is required"
@@ -62,6 +66,8 @@ kinds! {
         "It was built or configured without it."
     UNAVAILABLE "unavailable" SERVICE_UNAVAILABLE "Not now"
         "Wait as long as `Retry-After` says, and retry."
+    VERSION "version-not-supported" HTTP_VERSION_NOT_SUPPORTED "Not in this version of HTTP"
+        "The server speaks HTTP/1.0, HTTP/1.1 and HTTP/2."
     FULL "quota-exceeded" INSUFFICIENT_STORAGE "There is no room for that"
         "A quota would be exceeded; `quota` says which, `of` whose."
 }
@@ -90,6 +96,12 @@ impl Problem {
 
     pub fn unmet() -> Self {
         Self::new(&PRECONDITION_FAILED, "a condition of the request does not hold")
+    }
+
+    /// For whoever may come back in a moment.
+    pub fn busy(detail: &str) -> Self {
+        let busy = Self::new(&UNAVAILABLE, detail);
+        busy.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
     pub fn with(mut self, name: &str, value: &str) -> Self {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::response::IntoResponse;
@@ -16,6 +17,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Representation, value, written};
+use super::body::Whole;
+use super::bounds::Held;
 use super::catalog::time;
 use super::identify::{authorisations, refuse};
 use super::operations::parse_rfc3339;
@@ -27,6 +30,8 @@ const STORE: &str = "keyaki-store-";
 const STORED_MAX: usize = 32;
 const STORED_BYTES_MAX: usize = 8 << 10;
 const OPERATION_BYTES_MAX: usize = 255;
+/// Content from this size on takes room of its own.
+const HELD_FROM: u64 = 64 << 10;
 /// Kept under their own names.
 const PLAIN: [HeaderName; 2] = [header::CONTENT_LANGUAGE, header::CONTENT_DISPOSITION];
 /// What frames or secures an answer is the server's to say.
@@ -242,11 +247,11 @@ impl InBucket<'_> {
 
     /// `/{key}`.
     async fn item(&self, key: &str, body: Body) -> Answer {
+        Query::parse(self.call.parts.uri.query(), &[])?;
         match self.call.parts.method {
             Method::GET | Method::HEAD => {
-                Query::parse(self.call.parts.uri.query(), &[])?;
-                let found = self.open.revisions.get(&self.caller, key).await?;
-                self.content(found)
+                let hold = |revision: &Revision| self.hold(revision);
+                self.content(self.open.revisions.get(&self.caller, key, hold).await?)
             }
             Method::PUT => self.put(key, body).await,
             Method::DELETE => self.delete(key).await,
@@ -270,11 +275,19 @@ impl InBucket<'_> {
                 .with("revision", which));
             }
         };
-        self.content(self.open.revisions.get_at(&self.caller, key, when).await?)
+        let hold = |revision: &Revision| self.hold(revision);
+        self.content(self.open.revisions.get_at(&self.caller, key, when, hold).await?)
     }
 
-    fn content(&self, found: Option<(Revision, Vec<u8>)>) -> Answer {
-        let Some((revision, bytes)) = found else {
+    /// Room for what is about to be read. Small ones are bounded by the number of connections.
+    fn hold(&self, revision: &Revision) -> keyaki::Result<Option<Held>> {
+        let length = revision.stored.length;
+        let counts = length >= HELD_FROM && self.call.parts.method != Method::HEAD;
+        counts.then(|| self.call.app.bounds.hold(length)).transpose()
+    }
+
+    fn content(&self, found: Option<(Revision, Vec<u8>, Option<Held>)>) -> Answer {
+        let Some((revision, bytes, held)) = found else {
             return Err(Problem::not_found("there is no such item"));
         };
         let mut headers = vec![
@@ -292,8 +305,20 @@ impl InBucket<'_> {
                 .push((HeaderName::from_static("keyaki-visibility"), value(&revision.visibility)?));
         }
         let content_type = revision.stored.content_type;
-        Representation { tid: Some(revision.tid), more: None, content_type, headers, bytes }
-            .answer(self.call.parts)
+        let now = self.call.app.now_seconds();
+        let found = Representation {
+            tid: Some(revision.tid),
+            more: None,
+            content_type,
+            headers,
+            bytes,
+            in_parts: Some(UNIX_EPOCH + Duration::from_secs(now)),
+        };
+        let response = found.answer(self.call.parts)?;
+        Ok(match held {
+            Some(held) => response.map(|body| held.until_sent(body)),
+            None => response,
+        })
     }
 
     /// What a write is, besides its content.
@@ -324,7 +349,9 @@ impl InBucket<'_> {
         let visibility =
             single(self.headers(), "keyaki-visibility")?.unwrap_or_default().to_owned();
         self.caller.check_label(&visibility)?;
-        let bytes = super::body::read(self.headers(), body, most).await?;
+        // Its room is taken until it is stored.
+        let Whole { bytes, held: _held } =
+            super::body::read(&call.app.bounds, self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
         self.watch(Access::Write, &format!("/{key}")).look().await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Body;
-use http::{HeaderValue, Request, header};
+use axum::response::Response;
+use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,8 +21,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::App;
 use super::problem::{self, Problem};
+use super::wire::{Guard, HeadLimits, REFUSED, Refusal};
 
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is in flight may take so long to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -95,6 +96,7 @@ type Watcher = hyper_util::server::graceful::Watcher;
 
 /// Looks which protocol it is first, for so long and no longer.
 async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream, watcher: Watcher) {
+    let within = Duration::from_secs(app.limits.head_seconds);
     let sniffed = async {
         let mut first = [0; HTTP2_BEGINS.len()];
         loop {
@@ -106,7 +108,7 @@ async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream,
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    match tokio::time::timeout(HEADERS_WITHIN, sniffed).await {
+    match tokio::time::timeout(within, sniffed).await {
         Ok(Ok(http2)) => serve(app, requests, stream, http2, watcher).await,
         Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
         Err(_) => tracing::debug!("a connection said nothing"),
@@ -134,39 +136,75 @@ async fn serve<S>(app: Arc<App>, requests: Arc<Semaphore>, stream: S, http2: boo
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (app, requests) = (app.clone(), requests.clone());
-        async move {
-            let request = request.map(Body::new);
-            let Ok(room) = requests.try_acquire_owned() else {
-                let busy =
-                    Problem::new(&problem::UNAVAILABLE, "too many requests are being answered");
-                let busy = busy.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"));
-                return Ok::<_, std::convert::Infallible>(
-                    busy.into_response_at(request.uri().path()),
-                );
-            };
-            // In a task of its own: what was begun is finished, whether or not the caller waits for it.
-            let path = request.uri().path().to_owned();
-            let answered = tokio::spawn(async move {
-                let _room = room;
-                app.answer(request).await
-            });
-            Ok(answered.await.unwrap_or_else(|error| {
-                tracing::error!(%error, "a request was interrupted");
-                Problem::new(&problem::INTERNAL, "the request could not be done")
-                    .into_response_at(&path)
-            }))
+    let limits = HeadLimits {
+        target_bytes: app.limits.uri_bytes,
+        bytes: HEADER_BYTES_MAX,
+        fields: HEADERS_MAX,
+        within: Duration::from_secs(app.limits.head_seconds),
+    };
+    let asked = Asked { app, requests, refusal: Refusal::default() };
+    match http2 {
+        true => converse(asked, stream, true, watcher).await,
+        false => {
+            let guard = Guard::new(stream, limits, asked.refusal.clone());
+            converse(asked, guard, false, watcher).await;
         }
+    }
+}
+
+/// What the requests of a connection need.
+#[derive(Clone)]
+struct Asked {
+    app: Arc<App>,
+    requests: Arc<Semaphore>,
+    refusal: Refusal,
+}
+
+impl Asked {
+    async fn answer(self, request: Request<Body>) -> Response {
+        let path = request.uri().path().to_owned();
+        if request.method().as_str() == REFUSED
+            && let Some(problem) = self.refusal.take()
+        {
+            tracing::info!(?problem, "refused");
+            return problem.into_response_at(&path);
+        }
+        let Ok(room) = self.requests.try_acquire_owned() else {
+            return Problem::busy("too many requests are being answered").into_response_at(&path);
+        };
+        // In a task of its own: what was begun is finished, whether or not the caller waits for it.
+        let app = self.app;
+        let answered = tokio::spawn(async move {
+            let _room = room;
+            app.answer(request).await
+        });
+        answered.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a request was interrupted");
+            Problem::new(&problem::INTERNAL, "the request could not be done")
+                .into_response_at(&path)
+        })
+    }
+}
+
+async fn converse<S>(asked: Asked, stream: S, http2: bool, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: Request<Incoming>| {
+        let asked = asked.clone();
+        async move { Ok::<_, std::convert::Infallible>(asked.answer(request.map(Body::new)).await) }
     });
     let builder = Builder::new(TokioExecutor::new());
     let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
+    // The guard has looked at heads, and at how long they take; hyper has the last word, which is never needed. It
+    // reads only what it needs next, and lets callers who have said all end their half.
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
+        .header_read_timeout(None)
+        .half_close(true)
         .max_headers(HEADERS_MAX)
-        .max_buf_size(HEADER_BYTES_MAX);
+        .max_buf_size(2 * HEADER_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -1,13 +1,17 @@
-//! Two servers over one cluster, which `KEYAKI_CQL=host:port[,…]` names.
+//! Servers over a cluster, which `KEYAKI_CQL=host:port[,…]` names: every case of the suite, and several servers at once.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use scylla::client::session_builder::SessionBuilder;
 use serde_json::json;
 
-use super::http::{Server, open_bucket};
+use super::http::{Server, cases, open_bucket};
 
 const BUCKET: &str = "/v1/d.example/b";
+/// Cases at once, so that one waits while another works.
+const AT_ONCE: usize = 4;
 const ITEM: &str = "/v1/d.example/b/item";
 
 /// Keyspaces that go when this does.
@@ -70,10 +74,34 @@ fn within(limit: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
 
 #[test]
 #[ignore = "needs KEYAKI_CQL"]
+fn cql_every_case_of_the_suite() {
+    let cluster = Cluster::new();
+    let server = cluster.server();
+    let waiting = Mutex::new(cases().enumerate());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap().next();
+                    let Some((number, (name, case))) = next else { break };
+                    let server = server.in_domain(format!("c{number}.example"));
+                    if catch_unwind(AssertUnwindSafe(|| case(&server))).is_err() {
+                        failed.lock().unwrap().push(name);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(failed.into_inner().unwrap(), [""; 0], "these fail");
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
 fn cql_two_servers_are_one_service() {
     let cluster = Cluster::new();
     let (one, other) = (cluster.server(), cluster.server());
-    let one = one.with_bucket(open_bucket());
+    one.with_bucket(open_bucket());
     let a_while = Duration::from_secs(5);
     within(a_while, "the other server knows the bucket", || {
         other.ask("GET", BUCKET).admin().send().status == 200
@@ -103,17 +131,14 @@ fn cql_two_servers_are_one_service() {
 fn cql_a_revoked_token_is_honoured_by_no_server() {
     let cluster = Cluster::new();
     let (one, other) = (cluster.server(), cluster.server());
-    let one = one.with_bucket(json!({"type": "revisions", "acl": {
+    one.with_bucket(json!({"type": "revisions", "acl": {
         "read": [[{"type": "role", "anyOf": ["reader"]}]],
     }}));
     one.ask("PUT", ITEM).admin().text("one");
-    let token = one.token("rita", &["reader"], &[]);
+    let (path, token) = one.issue("rita", &["reader"], &[]);
     let get = |server: &Server| server.ask("GET", ITEM).bearer(&token).send().status;
     assert_eq!(get(&one), 200);
     within(Duration::from_secs(5), "the other server knows the token", || get(&other) == 200);
-    let tokens = one.ask("GET", "/v1/_tokens").admin().send().value();
-    let of_rita = tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "rita").unwrap();
-    let path = format!("/v1/_tokens/{}", of_rita["id"].as_str().unwrap());
     assert_eq!(one.ask("DELETE", &path).admin().send().status, 204);
     assert_eq!((get(&other), get(&one)), (401, 401), "once it is acknowledged, nobody honours it");
 }

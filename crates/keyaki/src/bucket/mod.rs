@@ -19,6 +19,7 @@ pub use usage::Usage;
 
 /// Retries of a write that nobody made conditional, before it gives up on a busy item.
 const TRIES_MAX: usize = 64;
+const LABEL_BYTES_MAX: usize = 4 << 10;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -30,16 +31,23 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Refuses a label that the caller could not read back.
+    /// A label in its normal form: all spellings of one expression are one label.
     ///
     /// # Errors
-    /// `Invalid` if it is no visibility expression, `Forbidden` if it would hide the cell from its writer.
-    pub fn check_label(&self, label: &str) -> Result<()> {
-        let seen = visibility::evaluate(label.as_bytes(), &self.authorisations).map_err(|bad| {
+    /// `Invalid` if it is no visibility expression, or a very long one; `Forbidden` if it would hide the cell from its
+    /// writer.
+    pub fn check_label(&self, label: &str) -> Result<String> {
+        if label.len() > LABEL_BYTES_MAX {
+            return Err(
+                Error::invalid("visibility expression is too long").with("most", LABEL_BYTES_MAX)
+            );
+        }
+        let bad = |bad| {
             Error::invalid("not a visibility expression").with("visibility", label).because(bad)
-        })?;
-        match seen {
-            true => Ok(()),
+        };
+        let normal = visibility::normalise(label.as_bytes()).map_err(bad)?;
+        match visibility::evaluate(normal.as_bytes(), &self.authorisations).map_err(bad)? {
+            true => Ok(normal),
             false => Err(Error::forbidden("a caller may only write what it could read back")
                 .with("visibility", label)),
         }

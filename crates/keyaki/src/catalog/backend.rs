@@ -91,6 +91,12 @@ impl Backends {
         self.all.get(&self.default).is_some_and(|backend| backend.is_shared())
     }
 
+    /// Whether a backend is configured here.
+    #[must_use]
+    pub fn is_known(&self, name: &str) -> bool {
+        self.all.contains_key(name)
+    }
+
     /// Whether other processes may write to a backend.
     #[must_use]
     pub fn is_shared(&self, name: &str) -> bool {

@@ -1,11 +1,12 @@
 //! Buckets: made, set, deleted, and opened for use.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::domain::bury;
-use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Quota};
+use super::purge;
+use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Grave, Quota};
 use super::snapshot::{BucketEntry, Place, Snapshot};
 use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check_bucket};
 use crate::bucket::revisions::Revisions;
@@ -15,10 +16,6 @@ use crate::engine::BucketId;
 use crate::error::{Error, Kind, Result};
 use crate::store::BucketSpec;
 
-const SWEEPS_APART: Duration = Duration::from_secs(60);
-/// How often the use of buckets that others write to is counted anew.
-const COUNTS_APART: Duration = Duration::from_secs(2);
-
 /// A bucket that can be used.
 pub struct OpenBucket {
     /// What it means.
@@ -27,6 +24,8 @@ pub struct OpenBucket {
     pub meter: Arc<Meter>,
     /// The settings it was opened with.
     tid: Tid,
+    /// Whether anybody asked for it since it was last counted.
+    pub(super) asked_for: AtomicBool,
 }
 
 /// Backend, replication and id: every replication counts its buckets by itself.
@@ -51,7 +50,7 @@ impl OpenBuckets {
         self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
     }
 
-    fn all(&self) -> Vec<(OpenPlace, Arc<OpenBucket>)> {
+    pub(super) fn all(&self) -> Vec<(OpenPlace, Arc<OpenBucket>)> {
         let buckets = self.buckets.read().unwrap_or_else(PoisonError::into_inner);
         buckets.iter().map(|(place, open)| (place.clone(), open.clone())).collect()
     }
@@ -91,34 +90,57 @@ impl Catalog {
             }
             None => {
                 let backend = self.backends().resolve(settings.backend.as_deref())?;
-                let store = self.backends().store(&backend, &settings.replication).await?;
-                settings.backend = Some(backend);
-                let id = store.create_bucket(spec(&settings.kind)).await?.id();
-                Some((store, id))
+                settings.backend = Some(backend.clone());
+                Some(self.bring_forth(by, &backend, &settings).await?)
             }
         };
-        let id = made.as_ref().map(|(_, id)| id.0);
         let item = format!("{domain}/{name}");
         let changed = self
             .inner
             .change("put-bucket", &item, by, |snapshot: &Snapshot, edits: &mut Edits| {
-                set(snapshot, edits, (domain, name), &settings, (demands, id, by))
+                let set = set(snapshot, edits, (domain, name), &settings, (demands, &made, by))?;
+                if let (Changed::Done(_), Some(place)) = (&set, &made) {
+                    purge::end_birth(snapshot, edits, place)?;
+                }
+                Ok(set)
             })
             .await;
-        // Without a clear answer it may have been listed, now or later: then its spaces must stay.
+        // Without a clear answer it may have been listed, now or later; if not, its birth is still there to tell.
         let unclear = |error: &Error| {
             matches!(error.kind(), Kind::Unavailable | Kind::Corrupt | Kind::Internal)
         };
-        if let Some((store, id)) = made
+        if let Some(place) = &made
             && !matches!(changed, Ok(Changed::Done(_)))
             && !changed.as_ref().is_err_and(unclear)
         {
-            store.drop_bucket(id).await?;
+            purge::undo(&self.inner, place).await?;
         }
         if there.is_some() {
             self.wait_for_all().await;
         }
         changed
+    }
+
+    /// Makes the spaces of a bucket that is not listed yet. Its birth is written down first: whatever happens to us, the
+    /// spaces are found by it.
+    async fn bring_forth(
+        &self,
+        by: &Principal,
+        backend: &str,
+        settings: &BucketSettings,
+    ) -> Result<Grave> {
+        let store = self.backends().store(backend, &settings.replication).await?;
+        let id = store.reserve_bucket().await?;
+        let replication = settings.replication.clone();
+        let place = Grave { backend: backend.to_owned(), replication, id: id.0 };
+        purge::announce(&self.inner, by, &place).await?;
+        match store.create_reserved(id, spec(&settings.kind)).await {
+            Ok(_) => Ok(place),
+            Err(error) => {
+                purge::undo(&self.inner, &place).await?;
+                Err(error)
+            }
+        }
     }
 
     /// Deletes a bucket: gone at once, purged in the background.
@@ -156,8 +178,23 @@ impl Catalog {
     /// `Unavailable` if its backend is not configured; those of the engine.
     pub async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
         let open = self.inner.open_bucket(domain, entry).await?;
+        open.asked_for.store(true, Relaxed);
         self.inner.count_domain(domain).await?;
         Ok(open)
+    }
+}
+
+impl Catalog {
+    /// How much a bucket holds now. Where others write to it too, that is asked for anew.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_bucket`].
+    pub async fn used(&self, domain: &str, entry: &BucketEntry) -> Result<Usage> {
+        let open = self.open_bucket(domain, entry).await?;
+        if self.backends().is_shared(&entry.place().backend) {
+            open.meter.recount(open.revisions.usage().await?);
+        }
+        Ok(open.meter.used())
     }
 }
 
@@ -167,7 +204,7 @@ fn set(
     edits: &mut Edits,
     (domain_name, name): (&str, &str),
     settings: &BucketSettings,
-    (demands, id, by): (&Demands, Option<u64>, &Principal),
+    (demands, made, by): (&Demands, &Option<Grave>, &Principal),
 ) -> Result<Changed<(bool, Tid)>> {
     let Some(domain) = snapshot.domains.get(domain_name) else {
         return Err(Error::not_found("no such domain").with("domain", domain_name));
@@ -182,9 +219,9 @@ fn set(
             .with("quota", "buckets")
             .with("domain", domain_name));
     }
-    let (id, creator) = match (there, id) {
+    let (id, creator) = match (there, made) {
         (Some(there), None) => (there.record.id, there.record.creator.clone()),
-        (None, Some(id)) => (id, by.user.clone()),
+        (None, Some(made)) => (made.id, by.user.clone()),
         (None, None) | (Some(_), Some(_)) => {
             return Err(Error::conflict("the bucket was made or deleted meanwhile"));
         }
@@ -254,7 +291,11 @@ fn spec(kind: &BucketKind) -> BucketSpec {
 }
 
 impl Inner {
-    async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
+    pub(super) async fn open_bucket(
+        &self,
+        domain: &str,
+        entry: &BucketEntry,
+    ) -> Result<Arc<OpenBucket>> {
         let settings = &entry.record.settings;
         let backend = settings.backend.clone().unwrap_or_default();
         let place = (backend, settings.replication.clone(), entry.record.id);
@@ -263,7 +304,7 @@ impl Inner {
             return Ok(open.clone());
         }
         let store = self.backends.store(&place.0, &settings.replication).await?;
-        let cells = store.bucket(BucketId(entry.record.id))?;
+        let cells = store.find_bucket(BucketId(entry.record.id)).await?;
         let used = match known {
             Some(_) => Usage::default(),
             None => Usage::of(&cells).await?,
@@ -279,7 +320,12 @@ impl Inner {
         };
         meter.limit(limits("bucket", &settings.quota));
         let revisions = Revisions::new(cells, retention, meter.clone());
-        let open = Arc::new(OpenBucket { revisions, meter, tid: entry.tid });
+        let open = Arc::new(OpenBucket {
+            revisions,
+            meter,
+            tid: entry.tid,
+            asked_for: AtomicBool::new(false),
+        });
         buckets.insert(place, open.clone());
         Ok(open)
     }
@@ -302,30 +348,4 @@ impl Inner {
 
 fn limits(of: &'static str, quota: &Quota) -> Limits {
     Limits { of, items: quota.items, bytes: quota.bytes }
-}
-
-pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
-    let mut rounds: u32 = 0;
-    loop {
-        tokio::time::sleep(COUNTS_APART).await;
-        let Some(inner) = inner.upgrade() else { return };
-        rounds = rounds.wrapping_add(1);
-        let waited = u64::from(rounds) * COUNTS_APART.as_secs();
-        let sweep = waited.is_multiple_of(SWEEPS_APART.as_secs());
-        for ((backend, ..), open) in inner.open.all() {
-            if let Err(error) = tend(&inner, &backend, &open, sweep).await {
-                tracing::warn!(%error, "a bucket can't be tended yet");
-            }
-        }
-    }
-}
-
-async fn tend(inner: &Inner, backend: &str, open: &OpenBucket, sweep: bool) -> Result<()> {
-    if inner.backends.is_shared(backend) {
-        open.meter.recount(open.revisions.usage().await?);
-    }
-    if sweep {
-        open.revisions.sweep().await?;
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Domains: set, changed and deleted with all their buckets.
 
-use super::record::{DomainRecord, DomainSpec, Grave};
+use super::record::{DomainRecord, DomainSpec};
 use super::snapshot::{Domain, Place, Snapshot};
 use super::{Catalog, Changed, Edits, check_domain};
 use crate::bucket::Demands;
@@ -84,18 +84,8 @@ fn bury_all(domain: &Domain, name: &str, edits: &mut Edits) {
 
 /// Leaves word that a bucket is to be purged.
 pub(super) fn bury(entry: &super::BucketEntry, edits: &mut Edits) {
-    let settings = &entry.record.settings;
-    let grave = Grave {
-        backend: settings.backend.clone().unwrap_or_default(),
-        replication: settings.replication.clone(),
-        id: entry.record.id,
-    };
-    let name = format!("{}#{}", grave.backend, grave.id);
-    let name = match &grave.replication {
-        Some(replication) => format!("{name}#{replication:?}"),
-        None => name,
-    };
-    edits.put(&Place::Grave(name.into_bytes()), &grave);
+    let grave = entry.place();
+    edits.put(&Place::Grave(grave.name()), &grave);
 }
 
 fn check(spec: &DomainSpec) -> Result<()> {

@@ -19,6 +19,7 @@ mod purge;
 mod record;
 mod snapshot;
 mod span;
+mod sweep;
 mod token;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -116,9 +117,10 @@ impl Catalog {
         let copy = RwLock::new(Copy { snapshot, at: Instant::now() });
         let open = bucket::OpenBuckets::default();
         let inner = Arc::new(Inner { bucket, backends, copy, open });
+        purge::undo_abandoned(&inner).await?;
         tokio::spawn(keep_up(Arc::downgrade(&inner)));
         tokio::spawn(purge::purge_regularly(Arc::downgrade(&inner)));
-        tokio::spawn(bucket::sweep_regularly(Arc::downgrade(&inner)));
+        tokio::spawn(sweep::sweep_regularly(Arc::downgrade(&inner)));
         Ok(Self { inner })
     }
 

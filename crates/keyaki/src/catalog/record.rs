@@ -277,7 +277,7 @@ pub struct ServiceRecord {
     pub public_key: String,
 }
 
-/// A bucket that was deleted and is not yet purged.
+/// Where the cells of a bucket are that is not listed: it was deleted and is not yet purged, or is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grave {
     /// Where it lived.
@@ -286,4 +286,24 @@ pub struct Grave {
     pub replication: Option<BTreeMap<String, u8>>,
     /// Which bucket of that store it was.
     pub id: u64,
+}
+
+impl Grave {
+    /// Tells it from all others.
+    pub(super) fn name(&self) -> Vec<u8> {
+        let name = format!("{}#{}", self.backend, self.id);
+        match &self.replication {
+            Some(replication) => format!("{name}#{replication:?}").into_bytes(),
+            None => name.into_bytes(),
+        }
+    }
+}
+
+/// A bucket that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    /// The commit that says so.
+    pub tid: String,
+    /// Where its cells will be.
+    pub place: Grave,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::acl::CompiledAcl;
-use super::record::{BucketRecord, DomainRecord, Grave, ServiceRecord, TokenRecord};
+use super::record::{Birth, BucketRecord, DomainRecord, Grave, ServiceRecord, TokenRecord};
 use crate::cell::Tid;
 use crate::cell::parts::{Parts, PartsReader};
 use crate::cell::{ValueRef, visibility::Authorisations};
@@ -41,6 +41,18 @@ pub struct BucketEntry {
     pub(super) acl: Option<CompiledAcl>,
 }
 
+impl BucketEntry {
+    /// Where its cells are.
+    pub(super) fn place(&self) -> Grave {
+        let settings = &self.record.settings;
+        Grave {
+            backend: settings.backend.clone().unwrap_or_default(),
+            replication: settings.replication.clone(),
+            id: self.record.id,
+        }
+    }
+}
+
 /// A token in force.
 #[derive(Debug, Clone)]
 pub struct Token {
@@ -63,6 +75,8 @@ pub struct Snapshot {
     pub(super) secret: Option<Vec<u8>>,
     /// What is still to be purged, by sort key.
     pub(super) graves: Vec<(Vec<u8>, Grave)>,
+    /// What is about to be made, or was and never will.
+    pub(super) births: Vec<Birth>,
     /// Tokens by their digests.
     by_digest: HashMap<String, Arc<Token>>,
     /// All cells as they are stored, to write over.
@@ -82,6 +96,7 @@ pub(super) enum Place {
     Service(String),
     Secret,
     Grave(Vec<u8>),
+    Birth(Vec<u8>),
 }
 
 impl Place {
@@ -96,6 +111,7 @@ impl Place {
             Self::Service(fingerprint) => parts(b"s").bytes(fingerprint.as_bytes()).into_bytes(),
             Self::Secret => parts(b"k").into_bytes(),
             Self::Grave(id) => parts(b"x").bytes(id).into_bytes(),
+            Self::Birth(id) => parts(b"n").bytes(id).into_bytes(),
         }
     }
 }
@@ -168,6 +184,7 @@ impl Snapshot {
                 self.services.insert(text(&mut parts, cell)?, json(cell)?);
             }
             b"k" => self.secret = Some(json(cell)?),
+            b"n" => self.births.push(json(cell)?),
             _ => self.graves.push((cell.sort().to_vec(), json(cell)?)),
         }
         Ok(())

@@ -115,8 +115,16 @@ pub trait Engine: Send + Sync {
     /// `NotFound` if there never was such a space.
     async fn drop_space(&self, space: SpaceId) -> Result<()>;
 
-    /// All spaces ever made, dropped ones too.
+    /// All spaces ever made, dropped ones too, as far as this process knows.
     fn spaces(&self) -> Vec<SpaceRecord>;
+
+    /// The same, and those that other processes have made until now.
+    ///
+    /// # Errors
+    /// `Unavailable` if it can't be found out now.
+    async fn all_spaces(&self) -> Result<Vec<SpaceRecord>> {
+        Ok(self.spaces())
+    }
 
     /// Does all of a commit, or nothing.
     ///

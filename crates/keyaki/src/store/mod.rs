@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::engine::{
     BucketId, Commit, Engine, Home, Outcome, RuleSpec, SpaceId, SpaceRecord, SpaceSpec,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::settings::StoreSettings;
 
 mod changes;
@@ -71,8 +71,24 @@ impl Store {
     /// # Errors
     /// `Invalid` if two of its spaces have one label; those of [`Engine::create_space`].
     pub async fn create_bucket(&self, spec: BucketSpec) -> Result<Bucket> {
+        let id = self.reserve_bucket().await?;
+        self.create_reserved(id, spec).await
+    }
+
+    /// An id for a bucket that is to be made, so that it can be written down before.
+    ///
+    /// # Errors
+    /// Those of [`Engine::new_bucket`].
+    pub async fn reserve_bucket(&self) -> Result<BucketId> {
+        self.engine().new_bucket().await
+    }
+
+    /// Makes the spaces of a bucket that has its id.
+    ///
+    /// # Errors
+    /// Those of [`Self::create_bucket`].
+    pub async fn create_reserved(&self, id: BucketId, spec: BucketSpec) -> Result<Bucket> {
         spec.refuse_same_labels()?;
-        let id = self.engine().new_bucket().await?;
         let mut spaces = BTreeMap::new();
         let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
         spaces.insert(QUARANTINE.to_owned(), quarantine);
@@ -111,12 +127,26 @@ impl Store {
         ids.into_iter().filter_map(|id| self.bucket(id).ok()).collect()
     }
 
-    /// Drops a bucket with all it holds.
+    /// A bucket that another process may just have made.
     ///
     /// # Errors
-    /// Those of [`Engine::drop_space`].
+    /// As [`Self::bucket`]; those of [`Engine::all_spaces`].
+    pub async fn find_bucket(&self, id: BucketId) -> Result<Bucket> {
+        match self.bucket(id) {
+            Err(unknown) if unknown.kind() == Kind::NotFound => {
+                self.engine().all_spaces().await?;
+                self.bucket(id)
+            }
+            known => known,
+        }
+    }
+
+    /// Drops a bucket with all it holds, also if it was not made to the end.
+    ///
+    /// # Errors
+    /// Those of [`Engine::all_spaces`] and [`Engine::drop_space`].
     pub async fn drop_bucket(&self, id: BucketId) -> Result<()> {
-        for record in self.engine().spaces() {
+        for record in self.engine().all_spaces().await? {
             if record.spec.bucket == id && !record.retired {
                 self.engine().drop_space(record.id).await?;
             }

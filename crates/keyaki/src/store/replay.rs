@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Bucket;
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 const AHEAD_MAX: Duration = Duration::from_secs(300);
 
 /// A write that may be sent again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Who asks.
     pub caller: String,

@@ -7,9 +7,19 @@ use super::{Server, open_bucket};
 const BUCKET: &str = "/v1/d.example/b";
 const ITEM: &str = "/v1/d.example/b/item";
 
-#[test]
-fn without_a_right_nothing_is_open() {
-    let server = Server::start().with_bucket(json!({"type": "revisions"}));
+cases! {
+    spellings_of_a_label_are_one,
+    an_operation_is_its_callers,
+    without_a_right_nothing_is_open,
+    roles_paths_and_revocation,
+    hidden_revisions_are_as_if_they_were_not_there,
+    a_revision_is_as_closed_as_its_item,
+    rights_that_end_while_a_body_arrives_have_ended,
+    what_is_hidden_is_not_counted_for_others,
+}
+
+fn without_a_right_nothing_is_open(server: &Server) {
+    server.with_bucket(json!({"type": "revisions"}));
     server.ask("PUT", ITEM).admin().text("one");
     let stranger = server.token("stranger", &[], &[]);
     for (method, path) in [
@@ -46,20 +56,20 @@ fn without_a_right_nothing_is_open() {
         assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
         assert!(anybody.header("www-authenticate").is_some());
     }
-    assert_eq!(server.ask("GET", "/v1/").bearer(&stranger).send().value()["items"], json!([]));
+    let seen = server.ask("GET", "/v1/").bearer(&stranger).send();
+    assert!(!seen.text().contains(&server.own("d.example")), "{}", seen.text());
     server.ask("GET", ITEM).bearer("wrong").send().demand_problem(401);
     assert_eq!(server.ask("GET", ITEM).admin().send().text(), "one");
 }
 
-#[test]
-fn roles_paths_and_revocation() {
+fn roles_paths_and_revocation(server: &Server) {
     let mut settings = open_bucket();
     settings["acl"]["read"] = json!([
         [{"type": "pathRegExp", "re": "public/.*"}, {"type": "role", "anyOf": ["*"]}],
         [{"type": "role", "anyOf": ["editor"]}],
     ]);
-    let server = Server::start().with_bucket(settings);
-    let editor = server.token("ed", &["editor"], &[]);
+    server.with_bucket(settings);
+    let (path, editor) = server.issue("ed", &["editor"], &[]);
     let put =
         |key: &str| server.ask("PUT", &format!("{BUCKET}/{key}")).bearer(&editor).text("x").status;
     assert_eq!((put("public%2Fa"), put("private"), put("not%2Fpublic%2Fa")), (201, 201, 201));
@@ -70,17 +80,13 @@ fn roles_paths_and_revocation() {
     }
     let tokens = server.ask("GET", "/v1/_tokens").admin().send().value();
     assert!(!tokens.to_string().contains(&editor), "tokens are never shown again");
-    let id = tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "ed").unwrap()["id"]
-        .clone();
-    let path = format!("/v1/_tokens/{}", id.as_str().unwrap());
     assert_eq!(server.ask("DELETE", &path).admin().send().status, 204);
     server.ask("PUT", ITEM).bearer(&editor).text("x").demand_problem(401);
     server.ask("DELETE", &path).admin().send().demand_problem(404);
 }
 
-#[test]
-fn hidden_revisions_are_as_if_they_were_not_there() {
-    let server = Server::start().with_bucket(open_bucket());
+fn hidden_revisions_are_as_if_they_were_not_there(server: &Server) {
+    server.with_bucket(open_bucket());
     let spy = server.token("spy", &["editor"], &["secret"]);
     let clerk = server.token("clerk", &["editor"], &[]);
     let open = server.ask("PUT", ITEM).bearer(&clerk).text("open");
@@ -111,7 +117,7 @@ fn hidden_revisions_are_as_if_they_were_not_there() {
         .text("x")
         .demand_problem(400);
     for path in ["/v1/d.example/b/", "/v1/d.example/b/_changes", "/v1/d.example/b/item/"] {
-        let seen = server.ask("GET", path).bearer(&clerk).send();
+        let seen = server.ask("GET", path).bearer(&clerk).settled().send();
         assert!(
             !seen.text().contains("other") && !seen.text().contains("secret"),
             "{}",
@@ -131,7 +137,8 @@ fn pages_of_other_sites_are_let_in_by_configuration_only() {
     let config = dir.path().join("keyaki.toml");
     std::fs::write(&config, "[cors]\norigins = [\"https://app.example\"]\n").unwrap();
     let arguments = ["--config", config.to_str().unwrap()];
-    let server = Server::on(&dir.path().join("store"), &arguments).with_bucket(open_bucket());
+    let server = Server::on(&dir.path().join("store"), &arguments);
+    server.with_bucket(open_bucket());
     server.ask("PUT", ITEM).admin().text("one");
     let get = |origin: &str| server.ask("GET", ITEM).with("Origin", origin).send();
     let allowed = "access-control-allow-origin";
@@ -146,12 +153,11 @@ fn pages_of_other_sites_are_let_in_by_configuration_only() {
     assert_eq!(preflight("https://evil.example").header(allowed), None);
 }
 
-#[test]
-fn a_revision_is_as_closed_as_its_item() {
+fn a_revision_is_as_closed_as_its_item(server: &Server) {
     let mut settings = open_bucket();
     settings["acl"]["read"] =
         json!([[{"type": "pathRegExp", "re": "team/.*"}, {"type": "role", "anyOf": ["*"]}]]);
-    let server = Server::start().with_bucket(settings);
+    server.with_bucket(settings);
     let tid =
         server.ask("PUT", "/v1/d.example/b/team").admin().text("secret").value()["tid"].clone();
     for path in
@@ -163,22 +169,20 @@ fn a_revision_is_as_closed_as_its_item() {
     assert_eq!(server.ask("GET", "/v1/d.example/b/team%2Fa/").send().status, 200);
 }
 
-#[test]
-fn rights_that_end_while_a_body_arrives_have_ended() {
+fn rights_that_end_while_a_body_arrives_have_ended(server: &Server) {
     use std::io::{Read, Write};
-    let server = Server::start().with_bucket(open_bucket());
-    let editor = server.token("ed", &["editor"], &[]);
-    let mut stream =
-        std::net::TcpStream::connect(server.address.strip_prefix("http://").unwrap()).unwrap();
+    server.with_bucket(open_bucket());
+    let (path, editor) = server.issue("ed", &["editor"], &[]);
+    let mut stream = server.connect();
     let head = format!("PUT {ITEM} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {editor}\r\n");
     stream
-        .write_all(format!("{head}Connection: close\r\nContent-Length: 2\r\n\r\na").as_bytes())
+        .write_all(
+            server
+                .own(&format!("{head}Connection: close\r\nContent-Length: 2\r\n\r\na"))
+                .as_bytes(),
+        )
         .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(200));
-    let tokens = server.ask("GET", "/v1/_tokens").admin().send().value();
-    let ed =
-        tokens["items"].as_array().unwrap().iter().find(|t| t["user"] == "ed").unwrap().clone();
-    let path = format!("/v1/_tokens/{}", ed["id"].as_str().unwrap());
     assert_eq!(server.ask("DELETE", &path).admin().send().status, 204);
     stream.write_all(b"b").unwrap();
     let mut answer = String::new();
@@ -187,9 +191,8 @@ fn rights_that_end_while_a_body_arrives_have_ended() {
     server.ask("GET", ITEM).send().demand_problem(404);
 }
 
-#[test]
-fn what_is_hidden_is_not_counted_for_others() {
-    let server = Server::start().with_bucket(open_bucket());
+fn what_is_hidden_is_not_counted_for_others(server: &Server) {
+    server.with_bucket(open_bucket());
     let spy = server.token("spy", &["editor"], &["secret"]);
     let seen = |path: &str| {
         let reply = server.ask("GET", path).send();
@@ -199,6 +202,40 @@ fn what_is_hidden_is_not_counted_for_others() {
     server.ask("PUT", ITEM).bearer(&spy).with("Keyaki-Visibility", "secret").text("hidden");
     assert_eq!(seen(BUCKET), before);
     server.ask("PUT", ITEM).bearer(&spy).text("open");
-    let feed = server.ask("GET", &format!("{BUCKET}/_changes")).send().value();
+    let feed = server.ask("GET", &format!("{BUCKET}/_changes")).settled().send().value();
     assert_eq!(feed["items"][0]["action"], "create", "nobody is told of what was hidden");
+}
+
+fn spellings_of_a_label_are_one(server: &Server) {
+    server.with_bucket(open_bucket());
+    let spy = server.token("spy", &["editor"], &["a", "b", "c"]);
+    let put = |label: &str, text: &str| {
+        let asked = server.ask("PUT", ITEM).bearer(&spy).with("Keyaki-Visibility", label);
+        asked.with("Keyaki-Only-If-Changed", "true").text(text)
+    };
+    assert_eq!(put("b&a", "one").value()["visibility"], "a&b");
+    for same in ["a&b", "(b)&(a)", "\"a\"&b", "a&b&a"] {
+        assert_eq!(put(same, "one").header("keyaki-unchanged"), Some("true"), "{same}");
+    }
+    assert_eq!(put("a&(c|b)", "one").value()["visibility"], "(b|c)&a");
+    let long = vec!["a"; 5_000].join("&");
+    put(&long, "one").demand_problem(400);
+}
+
+fn an_operation_is_its_callers(server: &Server) {
+    server.with_bucket(open_bucket());
+    let (spy, clerk) =
+        (server.token("spy", &["editor"], &["secret"]), server.token("clerk", &["editor"], &[]));
+    let put = |token: &str, label: &str| {
+        let asked = server.ask("PUT", ITEM).bearer(token).with("Idempotency-Key", "same");
+        asked.with("Keyaki-Visibility", label).text("content")
+    };
+    let hidden = put(&spy, "secret");
+    assert_eq!(hidden.status, 201);
+    let open = put(&clerk, "");
+    assert_eq!((open.status, open.header("idempotency-replayed")), (201, None));
+    assert_ne!(open.etag(), hidden.etag());
+    put(&clerk, "secret").demand_problem(403);
+    let outsider = server.token("outsider", &[], &[]);
+    put(&outsider, "").demand_problem(403);
 }

@@ -1,27 +1,27 @@
 //! Bad input gets the right answer, and changes nothing.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
 use serde_json::json;
 
 use super::{ADMIN, Server, open_bucket};
 
 const BUCKET: &str = "/v1/d.example/b";
 
-/// Sends bytes as they are, and answers the status and the head of what comes back.
+cases! {
+    numbers_keep_all_their_digits,
+    what_is_asked_of_the_server_as_a_whole,
+    paths_that_can_be_read_in_two_ways_are_refused,
+    methods_types_and_sizes,
+    bodies_that_are_no_json_are_refused,
+}
+
+/// Sends text as it is, and answers the status and all that comes back.
 fn raw(server: &Server, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(server.address.strip_prefix("http://").unwrap()).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).unwrap();
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = server.raw(request);
     (text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0), text)
 }
 
-#[test]
-fn paths_that_can_be_read_in_two_ways_are_refused() {
-    let server = Server::start().with_bucket(open_bucket());
+fn paths_that_can_be_read_in_two_ways_are_refused(server: &Server) {
+    server.with_bucket(open_bucket());
     for path in [
         "/%",
         "/a%2",
@@ -38,7 +38,7 @@ fn paths_that_can_be_read_in_two_ways_are_refused() {
         let head =
             format!("PUT {BUCKET}{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
         let (status, text) =
-            raw(&server, &format!("{head}Content-Length: 1\r\nConnection: close\r\n\r\nx"));
+            raw(server, &format!("{head}Content-Length: 1\r\nConnection: close\r\n\r\nx"));
         assert_eq!(status, 400, "{path}: {text}");
         assert!(text.contains("application/problem+json"), "{text}");
     }
@@ -46,9 +46,8 @@ fn paths_that_can_be_read_in_two_ways_are_refused() {
     assert_eq!(listed["items"], json!([]));
 }
 
-#[test]
-fn methods_types_and_sizes() {
-    let server = Server::start().with_bucket(open_bucket());
+fn methods_types_and_sizes(server: &Server) {
+    server.with_bucket(open_bucket());
     let item = format!("{BUCKET}/item");
     let wrong = server.ask("PATCH", &item).admin().text("x");
     wrong.demand_problem(405);
@@ -85,7 +84,7 @@ fn methods_types_and_sizes() {
     server.ask("PUT", &format!("{BUCKET}/{key}")).admin().text("x").demand_problem(400);
     let head = format!("PUT {item} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
     let (status, _) =
-        raw(&server, &format!("{head}Content-Length: 99999999999\r\nConnection: close\r\n\r\n"));
+        raw(server, &format!("{head}Content-Length: 99999999999\r\nConnection: close\r\n\r\n"));
     assert_eq!(status, 413);
     server.ask("GET", &item).send().demand_problem(404);
     server.ask("GET", "/nowhere").send().demand_problem(404);
@@ -93,9 +92,7 @@ fn methods_types_and_sizes() {
     assert_eq!((meaning.status, meaning.value()["status"].as_u64()), (200, Some(404)));
 }
 
-#[test]
-fn bodies_that_are_no_json_are_refused() {
-    let server = Server::start();
+fn bodies_that_are_no_json_are_refused(server: &Server) {
     let deep = format!("{{\"description\":{}1{}}}", "[".repeat(300), "]".repeat(300));
     for (body, status) in [
         ("{", 400),
@@ -114,4 +111,38 @@ fn bodies_that_are_no_json_are_refused() {
         refused.demand_problem(status);
     }
     server.ask("GET", "/v1/d.example").admin().send().demand_problem(404);
+}
+
+fn numbers_keep_all_their_digits(server: &Server) {
+    server.with_bucket(open_bucket());
+    let put = |number: &str| {
+        let body = format!("{{\"quota\":{{\"bytes\":{number}}}}}");
+        let asked = server.ask("PUT", "/v1/d.example").admin();
+        asked.with("Content-Type", "application/json").body(body.as_bytes())
+    };
+    for exact in ["9007199254740993", "18446744073709551615"] {
+        assert_eq!(put(exact).status, 200);
+        let shown = server.ask("GET", "/v1/d.example").admin().send();
+        assert!(shown.text().contains(&format!("\"bytes\":{exact}")), "{}", shown.text());
+    }
+    for bad in ["18446744073709551616", "1.5", "1e3", "-1", "\"1\""] {
+        put(bad).demand_problem(422);
+    }
+    for bad in ["01", "+1", "0x1", "1e", "NaN"] {
+        put(bad).demand_problem(400);
+    }
+}
+
+fn what_is_asked_of_the_server_as_a_whole(server: &Server) {
+    server.with_bucket(open_bucket());
+    let all = "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, all).0, 204);
+    let get = "GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, get).0, 400);
+    let absolute = "GET http://x/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(server, absolute).0, 200);
+    for method in ["PUT", "DELETE"] {
+        let asked = server.ask(method, &format!("{BUCKET}/item?dry-run=1")).admin();
+        asked.text("x").demand_problem(400);
+    }
 }

@@ -9,9 +9,22 @@ use super::{Server, open_bucket};
 const BUCKET: &str = "/v1/d.example/b";
 const ITEM: &str = "/v1/d.example/b/item";
 
-#[test]
-fn content_comes_back_byte_for_byte_with_its_headers() {
-    let server = Server::start().with_bucket(open_bucket());
+cases! {
+    of_many_renames_one_takes,
+    a_rename_and_a_conditional_write_do_not_both_take,
+    content_comes_back_byte_for_byte_with_its_headers,
+    history_is_read_by_tid_and_by_time,
+    a_rename_shows_in_both_histories,
+    retention_holds_at_once,
+    unchanged_content_makes_no_revision,
+    listings_go_by_prefix_range_and_page,
+    a_repeat_changes_nothing_and_gets_the_first_answer,
+    repeats_are_answered_before_anything_else_is_asked,
+    a_rename_whose_source_was_changed_takes_nothing_away,
+}
+
+fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
+    server.with_bucket(open_bucket());
     let bytes: Vec<u8> = (0..=255).cycle().take(700_000).collect();
     let stored = server
         .ask("PUT", ITEM)
@@ -41,9 +54,8 @@ fn content_comes_back_byte_for_byte_with_its_headers() {
     }
 }
 
-#[test]
-fn history_is_read_by_tid_and_by_time() {
-    let server = Server::start().with_bucket(open_bucket());
+fn history_is_read_by_tid_and_by_time(server: &Server) {
+    server.with_bucket(open_bucket());
     let one = server.ask("PUT", ITEM).admin().text("one").value();
     std::thread::sleep(Duration::from_millis(5));
     let two = server.ask("PUT", ITEM).admin().text("two").value();
@@ -70,9 +82,8 @@ fn history_is_read_by_tid_and_by_time() {
     elsewhere.demand_problem(400);
 }
 
-#[test]
-fn a_rename_shows_in_both_histories() {
-    let server = Server::start().with_bucket(open_bucket());
+fn a_rename_shows_in_both_histories(server: &Server) {
+    server.with_bucket(open_bucket());
     let rename = |form| server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&form);
     rename(json!({"from": "old", "to": "new"})).demand_problem(404);
     server
@@ -97,11 +108,10 @@ fn a_rename_shows_in_both_histories() {
     rename(json!({"from": "new", "to": "new"})).demand_problem(400);
 }
 
-#[test]
-fn retention_holds_at_once() {
+fn retention_holds_at_once(server: &Server) {
     let mut settings = open_bucket();
     settings["options"] = json!({"retention": {"type": "latest", "count": 2}});
-    let server = Server::start().with_bucket(settings);
+    server.with_bucket(settings);
     let tids: Vec<String> = ["one", "two", "three"]
         .iter()
         .map(|text| {
@@ -115,9 +125,8 @@ fn retention_holds_at_once() {
     assert_eq!(history["items"].as_array().unwrap().len(), 2);
 }
 
-#[test]
-fn unchanged_content_makes_no_revision() {
-    let server = Server::start().with_bucket(open_bucket());
+fn unchanged_content_makes_no_revision(server: &Server) {
+    server.with_bucket(open_bucket());
     let put = |text: &str| {
         server.ask("PUT", ITEM).admin().with("Keyaki-Only-If-Changed", "true").text(text)
     };
@@ -129,14 +138,13 @@ fn unchanged_content_makes_no_revision() {
     assert_ne!(put("other").etag(), first.etag());
 }
 
-#[test]
-fn listings_go_by_prefix_range_and_page() {
-    let server = Server::start().with_bucket(open_bucket());
+fn listings_go_by_prefix_range_and_page(server: &Server) {
+    server.with_bucket(open_bucket());
     for key in ["a", "b%2F1", "b%2F2", "b%2F3", "c", "%C3%A4"] {
         assert_eq!(server.ask("PUT", &format!("{BUCKET}/{key}")).admin().text(key).status, 201);
     }
     let keys = |query: &str| -> Vec<String> {
-        let page = server.ask("GET", &format!("{BUCKET}/{query}")).send().value();
+        let page = server.ask("GET", &format!("{BUCKET}/{query}")).settled().send().value();
         let keys =
             page["items"].as_array().unwrap().iter().map(|i| i["key"].as_str().unwrap().to_owned());
         keys.collect()
@@ -147,15 +155,14 @@ fn listings_go_by_prefix_range_and_page() {
     let mut seen = Vec::new();
     let mut path = format!("{BUCKET}/?limit=4");
     loop {
-        let page = server.ask("GET", &path).send().value();
+        let page = server.ask("GET", &path).settled().send().value();
         seen.extend(page["items"].as_array().unwrap().iter().map(|i| i["key"].clone()));
         let Some(next) = page["next"].as_str() else { break };
         path = format!("{BUCKET}/?limit=4&cursor={next}");
     }
     assert_eq!(seen.len(), 6);
-    let lines =
-        server.ask("GET", &format!("{BUCKET}/")).with("Accept", "application/x-ndjson").send();
-    assert_eq!(lines.text().lines().count(), 6);
+    let all = server.ask("GET", &format!("{BUCKET}/")).with("Accept", "application/x-ndjson");
+    assert_eq!(all.settled().send().text().lines().count(), 6);
     server.ask("DELETE", &format!("{BUCKET}/c")).admin().send();
     assert_eq!(keys("?from=c"), ["ä"], "what is deleted is not listed");
     server.ask("GET", &format!("{BUCKET}/?limit=0")).send().demand_problem(400);
@@ -163,9 +170,8 @@ fn listings_go_by_prefix_range_and_page() {
     server.ask("GET", &format!("{BUCKET}/")).with("Accept", "text/html").send().demand_problem(406);
 }
 
-#[test]
-fn a_repeat_changes_nothing_and_gets_the_first_answer() {
-    let server = Server::start().with_bucket(open_bucket());
+fn a_repeat_changes_nothing_and_gets_the_first_answer(server: &Server) {
+    server.with_bucket(open_bucket());
     let put = || {
         let asked = server.ask("PUT", ITEM).admin().with("Idempotency-Key", "op-1");
         asked.with("If-None-Match", "*").text("one")
@@ -179,21 +185,21 @@ fn a_repeat_changes_nothing_and_gets_the_first_answer() {
     assert_eq!(server.ask("GET", ITEM).send().text(), "two");
     let delete = || server.ask("DELETE", ITEM).admin().with("Idempotency-Key", "op-2").send();
     assert_eq!((delete().status, delete().status), (200, 200));
-    let changes = server.ask("GET", &format!("{BUCKET}/_changes")).send().value();
+    let changes = server.ask("GET", &format!("{BUCKET}/_changes")).settled().send().value();
     let actions: Vec<_> =
         changes["items"].as_array().unwrap().iter().map(|c| c["action"].clone()).collect();
     assert_eq!(actions, ["create", "update", "delete"]);
     assert_eq!(changes["items"][0]["operation"]["id"], "op-1");
     let since = changes["items"][1]["id"].as_str().unwrap();
-    let rest = server.ask("GET", &format!("{BUCKET}/_changes?since={since}")).send().value();
+    let rest =
+        server.ask("GET", &format!("{BUCKET}/_changes?since={since}")).settled().send().value();
     assert_eq!(rest["items"].as_array().unwrap().len(), 1);
 }
 
-#[test]
-fn repeats_are_answered_before_anything_else_is_asked() {
+fn repeats_are_answered_before_anything_else_is_asked(server: &Server) {
     let mut settings = open_bucket();
     settings["quota"] = json!({"bytes": 10});
-    let server = Server::start().with_bucket(settings);
+    server.with_bucket(settings);
     let put = |operation: &str, text: &str| {
         let asked = server.ask("PUT", ITEM).admin().with("Idempotency-Key", operation);
         asked.with("Keyaki-Only-If-Changed", "true").text(text)
@@ -215,18 +221,16 @@ fn repeats_are_answered_before_anything_else_is_asked() {
     assert_eq!(server.ask("GET", ITEM).send().text(), "67890");
 }
 
-#[test]
-fn a_rename_whose_source_was_changed_takes_nothing_away() {
+fn a_rename_whose_source_was_changed_takes_nothing_away(server: &Server) {
     let mut settings = open_bucket();
     settings["options"] = json!({"retention": {"type": "latest", "count": 1}});
-    let server = Server::start().with_bucket(settings);
+    server.with_bucket(settings);
     let from = format!("{BUCKET}/from");
     let said = std::thread::scope(|scope| {
         for round in 0..20 {
             let to = json!({"from": "from", "to": format!("to{round}")});
             server.ask("PUT", &from).admin().text("first");
             let renamed = scope.spawn({
-                let server = &server;
                 move || server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&to).status
             });
             let put = server.ask("PUT", &from).admin().text("second").status;
@@ -240,4 +244,55 @@ fn a_rename_whose_source_was_changed_takes_nothing_away() {
     let at = server.ask("GET", &format!("{from}/{now}")).send();
     assert_eq!(at.status, said.status, "{at:?}");
     assert!(said.status == 404 || at.bytes == said.bytes);
+}
+
+fn of_many_renames_one_takes(server: &Server) {
+    server.with_bucket(open_bucket());
+    for round in 0..6 {
+        let from = format!("from{round}");
+        server.ask("PUT", &format!("{BUCKET}/{from}")).admin().text("content");
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let rename = |number: usize| {
+                let form = json!({"from": from, "to": format!("{from}-{number}")});
+                scope.spawn(move || {
+                    server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&form).status
+                })
+            };
+            let renames: Vec<_> = (0..6).map(rename).collect();
+            renames.into_iter().map(|rename| rename.join().unwrap()).collect()
+        });
+        let took: Vec<usize> = (0..6).filter(|number| statuses[*number] == 201).collect();
+        assert_eq!(took.len(), 1, "{statuses:?}");
+        assert!(statuses.iter().all(|status| [201, 404].contains(status)), "{statuses:?}");
+        for number in 0..6 {
+            let to = server.ask("GET", &format!("{BUCKET}/{from}-{number}")).send();
+            assert_eq!(to.status, if took[0] == number { 200 } else { 404 });
+        }
+        server.ask("GET", &format!("{BUCKET}/{from}")).send().demand_problem(404);
+    }
+    let used = server.ask("GET", BUCKET).admin().send().value()["use"]["items"].clone();
+    assert_eq!(used, 6);
+}
+
+fn a_rename_and_a_conditional_write_do_not_both_take(server: &Server) {
+    server.with_bucket(open_bucket());
+    for round in 0..10 {
+        let (from, to) = (format!("{BUCKET}/from{round}"), format!("{BUCKET}/to{round}"));
+        let tag = server.ask("PUT", &from).admin().text("first").etag().to_owned();
+        let form = json!({"from": format!("from{round}"), "to": format!("to{round}")});
+        let (renamed, put) = std::thread::scope(|scope| {
+            let renamed = scope
+                .spawn(|| server.ask("POST", &format!("{BUCKET}/_rename")).admin().json(&form));
+            let put = server.ask("PUT", &from).admin().with("If-Match", &tag).text("second");
+            (renamed.join().unwrap(), put)
+        });
+        assert_eq!(renamed.status, 201, "{renamed:?}");
+        let expected = match put.status {
+            200 => "second",
+            412 => "first",
+            other => panic!("{other}: {put:?}"),
+        };
+        assert_eq!(server.ask("GET", &to).send().text(), expected);
+        server.ask("GET", &from).send().demand_problem(404);
+    }
 }

@@ -24,7 +24,7 @@ fn the_first_start_shows_a_token_once() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines.next().unwrap().unwrap();
         let address = address.strip_prefix("Keyaki listens on ").unwrap().to_owned();
-        (Server { child, address, _dir: None }, lines)
+        (Server::of(child, address, None), lines)
     };
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let failed = program()
@@ -50,7 +50,8 @@ fn the_first_start_shows_a_token_once() {
 fn tags_and_data_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     let tag = server.ask("PUT", &format!("{BUCKET}/item")).admin().text("one").etag().to_owned();
     assert_eq!(server.ask("GET", "/readyz").send().status, 200);
     assert_eq!(server.stop(), Some(0));
@@ -65,7 +66,8 @@ fn tags_and_data_survive_a_restart() {
 fn what_was_acknowledged_survives_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     let over = AtomicBool::new(false);
     let acknowledged: Vec<Vec<String>> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
@@ -109,7 +111,8 @@ fn what_was_acknowledged_survives_a_kill() {
 fn a_deleted_bucket_stays_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    let server = Server::on(&store, &[]).with_bucket(open_bucket());
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
     server.ask("PUT", &format!("{BUCKET}/item")).admin().text("one");
     assert_eq!(server.ask("DELETE", BUCKET).admin().send().status, 204);
     server.ask("GET", &format!("{BUCKET}/item")).admin().send().demand_problem(404);
@@ -118,4 +121,128 @@ fn a_deleted_bucket_stays_deleted() {
     server.ask("GET", BUCKET).admin().send().demand_problem(404);
     assert_eq!(server.ask("PUT", BUCKET).admin().json(&open_bucket()).status, 201);
     server.ask("GET", &format!("{BUCKET}/item")).send().demand_problem(404);
+}
+
+#[test]
+fn a_rename_that_is_killed_moves_its_content_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
+    let rename = format!("{BUCKET}/_rename");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (server, rename) = (&server, &rename);
+            let key = move |step: usize| format!("{writer}-{step}");
+            server.ask("PUT", &format!("{BUCKET}/{}", key(0))).admin().text(&writer.to_string());
+            scope.spawn(move || {
+                for step in 0.. {
+                    let form = json!({"from": key(step), "to": key(step + 1)});
+                    match server.ask("POST", rename).admin().with_json(&form).try_send() {
+                        Ok(reply) => assert_eq!(reply.status, 201),
+                        Err(_) => break,
+                    }
+                }
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        server.kill();
+    });
+    let server = Server::on(&store, &[]);
+    let said = || -> Vec<String> {
+        let listed = server.ask("GET", &format!("{BUCKET}/?limit=1000")).send().value();
+        let paths = listed["items"].as_array().unwrap().iter();
+        let paths = paths.map(|item| format!("{BUCKET}/{}", item["key"].as_str().unwrap()));
+        let read = paths.map(|path| server.ask("GET", &path).send());
+        read.filter(|read| read.status == 200).map(|read| read.text().to_owned()).collect()
+    };
+    // Whoever reads a key that was leaving sees it off.
+    said();
+    let mut said = said();
+    said.sort();
+    assert_eq!(said, ["0", "1", "2", "3"], "each is at one key, and at one only");
+}
+
+/// Spaces of a store that nobody has open, dropped ones left out.
+fn spaces(store: &std::path::Path) -> Vec<serde_json::Value> {
+    let ran = crate::keyaki(&["stat".as_ref(), store.as_os_str(), "--json".as_ref()]);
+    let report = ran.expect(0, &[]).json();
+    let spaces = report["spaces"].as_array().unwrap().iter();
+    spaces.filter(|space| space["dropped"] == false).cloned().collect()
+}
+
+#[test]
+fn a_bucket_whose_making_is_killed_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&json!({})).status, 201);
+    assert_eq!(server.stop(), Some(0));
+    for round in 0..8 {
+        let server = Server::on(&store, &[]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0.. {
+                    let path = format!("/v1/d.example/b{round}-{number}");
+                    let made = server.ask("PUT", &path).admin().with_json(&open_bucket());
+                    if made.try_send().is_err() {
+                        break;
+                    }
+                }
+            });
+            std::thread::sleep(std::time::Duration::from_millis(60 + 7 * round));
+            server.kill();
+        });
+    }
+    let server = Server::on(&store, &[]);
+    let domain = server.ask("GET", "/v1/d.example").admin().send().value();
+    let listed = domain["buckets"].as_array().unwrap().len();
+    for bucket in domain["buckets"].as_array().unwrap() {
+        let path = format!("/v1/d.example/{}/item", bucket["name"].as_str().unwrap());
+        assert_eq!(server.ask("PUT", &path).admin().text("x").status, 201, "it is whole");
+    }
+    assert_eq!(server.stop(), Some(0));
+    let mut buckets: Vec<u64> =
+        spaces(&store).iter().map(|space| space["bucket"].as_u64().unwrap()).collect();
+    buckets.sort_unstable();
+    buckets.dedup();
+    assert_eq!(buckets.len(), listed + 1, "those that are listed, and the catalog's own");
+}
+
+#[test]
+fn buckets_that_nobody_uses_are_swept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    let mut settings = open_bucket();
+    settings["options"] = json!({"retention": {"type": "ttl", "ttl": "1s"}});
+    server.with_bucket(settings);
+    for number in 0..20 {
+        let put = server.ask("PUT", &format!("{BUCKET}/item{number}")).admin().text("x");
+        assert_eq!(put.status, 201);
+    }
+    assert_eq!(server.stop(), Some(0));
+    let cells = || {
+        let all = spaces(&store);
+        let of = |label: &str| {
+            let some = all.iter().filter(|space| space["label"] == label);
+            some.map(|space| space["cells"].as_u64().unwrap()).collect::<Vec<_>>()
+        };
+        (of("primary"), of("views"))
+    };
+    let before = cells();
+    assert!(before.0.iter().any(|cells| *cells == 60), "{before:?}");
+    let begun = std::time::Instant::now();
+    loop {
+        let server = Server::on(&store, &[]);
+        std::thread::sleep(std::time::Duration::from_secs(9));
+        assert_eq!(server.stop(), Some(0));
+        let (primary, views) = cells();
+        // The catalog's own bucket has cells, and no views.
+        if primary.iter().filter(|cells| **cells > 0).count() == 1 {
+            assert!(views.iter().all(|cells| *cells == 0), "{views:?}");
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{primary:?}");
+    }
 }

@@ -7,6 +7,7 @@
 //! | `h` | the head: for each label, the newest revision that carries it |
 //! | `m` tid | a revision: type, headers, length, whether it deletes or renames |
 //! | `c` tid | its content |
+//! | `r` tid, as text | what became of a rename to this key, until that is over |
 //!
 //! Every revision carries a label, and a caller's item is made of the revisions that it may see: the newest of them
 //! is what the key says. So the head is kept per label, open itself, and judged here. All writes go over the head as it was
@@ -21,6 +22,7 @@ mod sweep;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::bucket::{CommonOptions, Meter, Usage};
 use crate::cell::Tid;
@@ -34,11 +36,13 @@ pub use model::{Content, Revision, Stored};
 pub use read::{HistoryPage, When};
 pub use rename::Rename;
 pub use retention::Retention;
+pub use sweep::Sweep;
 pub use write::Written;
 
 const HEAD: &[u8] = b"h";
 const META: u8 = b'm';
 const CONTENT: u8 = b'c';
+const ARRIVAL: u8 = b'r';
 const ITEMS: &str = "items";
 /// More than a head, metadata and an answer to be remembered have together, with the keys of all chunks.
 const BESIDE_CONTENT: usize = 1 << 20;
@@ -69,6 +73,12 @@ impl Revisions {
         Self { bucket, retention, meter }
     }
 
+    /// How long its sweeps may be apart.
+    #[must_use]
+    pub fn sweeps_apart(&self) -> Duration {
+        self.retention.sweeps_apart()
+    }
+
     /// Its cells.
     #[must_use]
     pub fn bucket(&self) -> &Bucket {
@@ -96,6 +106,10 @@ fn meta_sort(tid: Tid) -> Vec<u8> {
 
 fn content_sort(tid: Tid) -> Vec<u8> {
     [&[CONTENT], &tid.as_bytes()[..]].concat()
+}
+
+fn arrival_sort(rename: &str) -> Vec<u8> {
+    [&[ARRIVAL], rename.as_bytes()].concat()
 }
 
 /// Where an item is listed under one of its labels.

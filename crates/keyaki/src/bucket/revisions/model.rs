@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cell::visibility::Decisions;
 use crate::cell::{Tid, ValueRef};
 use crate::error::{Error, Result};
+use crate::store::Operation;
 
 /// Labels that one item may have revisions of.
 const LABELS_MAX: usize = 64;
@@ -95,11 +96,6 @@ impl Stored {
         self.tid.parse().map_err(|bad| Error::corrupt("revision has no id").because(bad))
     }
 
-    /// Whether it only tells that the key was renamed, and neither says nor deletes anything.
-    pub(super) fn is_note(&self) -> bool {
-        self.renamed_to.is_some() && !self.deleted
-    }
-
     pub(super) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers are JSON")
     }
@@ -123,9 +119,9 @@ impl Content {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// Whether a revision holds just this.
-    pub(super) fn equals(&self, revision: &Revision) -> bool {
-        revision.visibility == self.visibility && revision.stored.digest == self.digest()
+    /// Whether a revision holds just this, under the same label.
+    pub(super) fn equals(&self, label: &str, revision: &Revision) -> bool {
+        revision.visibility == label && revision.stored.digest == self.digest()
     }
 }
 
@@ -133,8 +129,34 @@ impl Content {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Head {
     entries: Vec<Revision>,
+    /// Where it is about to go. Whoever finds that sees it through before anything else.
+    pub(super) leaving: Option<Box<Departure>>,
     /// As it was read, to write over.
     pub(super) previous: Option<Vec<u8>>,
+}
+
+/// A rename under way, as the head of the key that goes has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Departure {
+    /// The commit that began it, as text.
+    pub(super) id: String,
+    pub(super) to: String,
+    /// The revision that goes, as text.
+    pub(super) moved: String,
+    /// The digest of the destination's head as it was judged, if there was one.
+    pub(super) over: Option<String>,
+    /// Whether the destination said nothing.
+    pub(super) created: bool,
+    pub(super) user: Option<String>,
+    pub(super) operation: Option<Operation>,
+}
+
+/// How a head is stored: a list, unless it is about to go.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum HeadForm {
+    Stays(Vec<HeadEntry>),
+    Leaves { entries: Vec<HeadEntry>, leaving: Box<Departure> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -148,13 +170,17 @@ struct HeadEntry {
 impl Head {
     pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
-        let entries: Vec<HeadEntry> = serde_json::from_slice(ValueRef::decode(bytes)?.payload)
+        let form: HeadForm = serde_json::from_slice(ValueRef::decode(bytes)?.payload)
             .map_err(|e| Error::corrupt("head of an item is damaged").because(e))?;
+        let (entries, leaving) = match form {
+            HeadForm::Stays(entries) => (entries, None),
+            HeadForm::Leaves { entries, leaving } => (entries, Some(leaving)),
+        };
         let revision = |HeadEntry { visibility, stored }| {
             Ok(Revision { tid: stored.tid()?, visibility, stored })
         };
         let entries = entries.into_iter().map(revision).collect::<Result<_>>()?;
-        Ok(Self { entries, previous })
+        Ok(Self { entries, leaving, previous })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -163,7 +189,27 @@ impl Head {
             stored: revision.stored.clone(),
         };
         let entries: Vec<_> = self.entries.iter().map(entry).collect();
-        serde_json::to_vec(&entries).expect("strings and numbers are JSON")
+        let form = match self.leaving.clone() {
+            None => HeadForm::Stays(entries),
+            Some(leaving) => HeadForm::Leaves { entries, leaving },
+        };
+        serde_json::to_vec(&form).expect("strings and numbers are JSON")
+    }
+
+    /// The same, about to go, or not after all.
+    pub(super) fn leaving(&self, leaving: Option<Departure>) -> Self {
+        let leaving = leaving.map(Box::new);
+        Self { entries: self.entries.clone(), leaving, previous: None }
+    }
+
+    /// Tells one state of a head from all others.
+    pub(super) fn digest(&self) -> Option<String> {
+        self.previous.as_deref().map(|bytes| blake3::hash(bytes).to_hex().to_string())
+    }
+
+    /// The revision of this id, if it is the newest of its label.
+    pub(super) fn revision(&self, tid: &str) -> Option<&Revision> {
+        self.entries.iter().find(|revision| revision.stored.tid == tid)
     }
 
     /// The newest revision that a caller may see, a deletion too.
@@ -213,7 +259,7 @@ impl Head {
             }
             None => entries.push(revision),
         }
-        let next = Self { entries, previous: None };
+        let next = Self { entries, leaving: None, previous: None };
         match next.encode().len() > HEAD_BYTES_MAX {
             true => Err(Error::invalid("item has too many labels with too long headers")
                 .with("most", HEAD_BYTES_MAX)),

@@ -43,7 +43,12 @@ impl Revisions {
     /// Those of the engine.
     pub async fn current(&self, caller: &Caller, key: &str) -> Result<Option<Revision>> {
         let mut decisions = Decisions::new(caller.authorisations.clone());
-        Ok(self.head(key).await?.current(&mut decisions).filter(|r| self.is_fresh(r)).cloned())
+        Ok(self
+            .settled_head(key)
+            .await?
+            .current(&mut decisions)
+            .filter(|r| self.is_fresh(r))
+            .cloned())
     }
 
     /// Whether the newest revision of its label is kept.
@@ -55,37 +60,45 @@ impl Revisions {
         self.bucket.store().engine().clock().now()
     }
 
-    /// What a key says now.
+    /// What a key says now, and what `hold` took for it before it was read.
     ///
     /// # Errors
-    /// Those of the engine; `Corrupt` if its content is missing.
-    pub async fn get(&self, caller: &Caller, key: &str) -> Result<Option<(Revision, Vec<u8>)>> {
+    /// Those of `hold` and of the engine; `Corrupt` if its content is missing.
+    pub async fn get<T: Send>(
+        &self,
+        caller: &Caller,
+        key: &str,
+        hold: impl Fn(&Revision) -> Result<T> + Send + Sync,
+    ) -> Result<Option<(Revision, Vec<u8>, T)>> {
         for _ in 0..LOOKS_MAX {
             let Some(revision) = self.current(caller, key).await? else { return Ok(None) };
+            let held = hold(&revision)?;
             if let Some(content) = self.content(caller, key, revision.tid).await? {
-                return Ok(Some((revision, content)));
+                return Ok(Some((revision, content, held)));
             }
         }
         Err(Error::corrupt("content of a revision is missing").with("item", key))
     }
 
-    /// What a key said.
+    /// What a key said, as [`Self::get`] does it.
     ///
     /// # Errors
-    /// Those of the engine.
-    pub async fn get_at(
+    /// Those of `hold` and of the engine.
+    pub async fn get_at<T: Send>(
         &self,
         caller: &Caller,
         key: &str,
         when: When,
-    ) -> Result<Option<(Revision, Vec<u8>)>> {
+        hold: impl Fn(&Revision) -> Result<T> + Send + Sync,
+    ) -> Result<Option<(Revision, Vec<u8>, T)>> {
         let Some(revision) = self.revision_at(caller, key, when).await? else { return Ok(None) };
         if revision.stored.deleted {
             return Ok(None);
         }
+        let held = hold(&revision)?;
         // If it is missing, retention has just let go of it.
         let content = self.content(caller, key, revision.tid).await?;
-        Ok(content.map(|content| (revision, content)))
+        Ok(content.map(|content| (revision, content, held)))
     }
 
     /// A revision, a deletion too, without its content.
@@ -101,14 +114,9 @@ impl Revisions {
         match when {
             When::Tid(tid) => self.revision(caller, key, tid).await,
             When::Time(time) => {
-                let mut from = Some(Tid::new(time, u64::MAX));
-                loop {
-                    let page = self.history(caller, key, from, 1).await?;
-                    match page.revisions.into_iter().next() {
-                        Some(revision) if revision.stored.is_note() => from = Some(revision.tid),
-                        found => return Ok(found),
-                    }
-                }
+                let from = Some(Tid::new(time, u64::MAX));
+                let page = self.history(caller, key, from, 1).await?;
+                Ok(page.revisions.into_iter().next())
             }
         }
     }
@@ -143,11 +151,7 @@ impl Revisions {
         let mut cells = self.bucket.scan(&caller.authorisations, request).await?;
         while let Some(block) = cells.next_block().await? {
             let same = |cell: &CellRef<'_>| cell.visibility() == revision.visibility.as_bytes();
-            for cell in block.iter().filter(same) {
-                if !Stored::decode(cell.payload())?.is_note() {
-                    newer.push(cell.time());
-                }
-            }
+            newer.extend(block.iter().filter(same).map(|cell| cell.time()));
             if newer.len() >= window {
                 newer.truncate(window);
                 break;
@@ -207,11 +211,7 @@ impl Kept {
         Self { retention, now, newer: HashMap::new() }
     }
 
-    /// Notes of renames neither go nor make others go.
     pub(super) fn next(&mut self, revision: &Revision) -> bool {
-        if revision.stored.is_note() {
-            return true;
-        }
         let time = revision.tid.time();
         let newer = self.newer.entry(revision.visibility.clone()).or_default();
         let kept = self.retention.keeps(time, newer, self.now);

@@ -1,24 +1,36 @@
-//! Renaming: the content moves to another key in one commit, and leaves the old key in a second one.
+//! Renaming: two keys change, each in a partition of its own, and yet it happens once or not at all.
 //!
-//! The first commit is conditional on the destination, and leaves a note of what is still to be done; the second adds a
-//! revision to the source that says where it went, under an operation id of its own, so that it can be repeated; the
-//! third removes the note. A rename that was cut short is finished by [`Revisions::finish_renames`]. If somebody
-//! has changed the source meanwhile, that stays, and the history shows the rename all the same.
+//! | step | at | what |
+//! |---|---|---|
+//! | announce | source | the head says that it leaves, and over which head of the destination; a note says so too |
+//! | decide | destination | the content arrives, if that head is still there; else it is called off. One cell says which |
+//! | depart | source | a revision that tells where it went, or the head as it was |
+//! | forget | both | the cell and the note go |
+//!
+//! Every step can be repeated by anybody, and whoever finds a head that leaves first sees it through to its departure: so
+//! nobody reads or changes the source between the steps, and of two renames the second finds nothing. What was cut
+//! short is found by its note. Only who began it forgets it, for it has to learn what became of it; or time does.
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Content, Head, Revision, Stored};
-use super::write::{Step, Written, answer, busy};
-use super::{HEAD, Revisions};
+use super::model::{Content, Departure, Head, Revision, Stored};
+use super::write::{Step, Written, answer, arrived, busy};
+use super::{HEAD, Revisions, arrival_sort, content_sort};
 use crate::bucket::{Caller, Demands, Request, TRIES_MAX};
 use crate::cell::parts::Parts;
-use crate::cell::visibility::Authorisations;
-use crate::cell::{Tid, Value};
-use crate::error::{Error, Result};
-use crate::store::{Change, Operation, PageRequest, View};
+use crate::cell::visibility::{self, Authorisations};
+use crate::cell::{Tid, Value, ValueRef};
+use crate::error::{Error, Kind, Result};
+use crate::store::{Committed, PageRequest, Previous, View};
 
 const NOTES: &str = "renames";
 const NOTES_AT_ONCE: usize = 100;
+/// What says in the place of an answer that nothing arrived.
+const CALLED_OFF: &[u8] = b"null";
+/// By then nobody waits for an answer any more.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// From where to where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,17 +41,19 @@ pub struct Rename {
     pub to: String,
 }
 
-/// What is left to be done at the source.
+/// A rename that is not over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Note {
+    id: String,
     from: String,
     to: String,
-    /// The revision that was moved.
-    moved: String,
-    label: String,
-    user: Option<String>,
-    /// The operation of the second commit.
-    operation: String,
+}
+
+/// What became of a rename at its destination.
+#[derive(Debug, Clone)]
+enum Fate {
+    Arrived(Box<Written>),
+    CalledOff,
 }
 
 impl Revisions {
@@ -55,85 +69,254 @@ impl Revisions {
             return Ok(first);
         }
         for _ in 0..TRIES_MAX {
-            let (head, current) = self.look(request, &rename.to).await?;
+            let (over, current) = self.look(request, &rename.to).await?;
             if !request.demands.hold(current.as_ref().map(|revision| revision.tid)) {
                 return self.replayed_or(request, &rename.to, Written::Unmet).await;
             }
-            let Some((source, bytes)) = self.get(&request.caller, &rename.from).await? else {
+            let (head, source) = self.look(request, &rename.from).await?;
+            let Some(source) = source else {
                 return self.replayed_or(request, &rename.to, Written::Absent).await;
             };
-            let created = current.is_none();
-            let arrived = self.arrive(&head, request, rename, &source, &bytes, created).await?;
-            if let Some(written) = arrived {
-                self.finish_renames_of(&rename.to).await?;
-                return Ok(written);
+            let departure = Departure {
+                id: String::new(),
+                to: rename.to.clone(),
+                moved: source.tid.to_string(),
+                over: over.digest(),
+                created: current.is_none(),
+                user: request.caller.user.clone(),
+                operation: request.operation.clone(),
+            };
+            let Some(note) = self.announce(&head, rename, &departure).await? else { continue };
+            let departure = Departure { id: note.id.clone(), ..departure };
+            let fate = self.see_through(&rename.from, &departure).await;
+            // Without a clear answer the note stays: the rename will be seen through later.
+            if fate.as_ref().err().is_none_or(|error| error.kind() == Kind::Full) {
+                self.forget(&note).await?;
+            }
+            match fate? {
+                Fate::Arrived(written) => return Ok(*written),
+                Fate::CalledOff => {
+                    if let Some(first) = self.first_answer(request, &rename.to).await? {
+                        return Ok(first);
+                    }
+                }
             }
         }
         Err(busy(&rename.to))
     }
 
-    /// The first commit.
-    async fn arrive(
+    /// The first step; `None` if the source has moved on.
+    async fn announce(
         &self,
         head: &Head,
-        request: &Request,
         rename: &Rename,
-        source: &Revision,
+        departure: &Departure,
+    ) -> Result<Option<Note>> {
+        let Some(previous) = &head.previous else { return Ok(None) };
+        let mut made = None;
+        let committed = self
+            .bucket
+            .commit(rename.from.as_bytes(), |draft| {
+                let id = draft.tid().to_string();
+                let (from, to) = (rename.from.clone(), rename.to.clone());
+                let note = made.insert(Note { id: id.clone(), from, to });
+                let text = serde_json::to_vec(note).expect("strings are JSON");
+                let leaving = head.leaving(Some(Departure { id, ..departure.clone() }));
+                draft.put(HEAD, Previous::Stored(previous), Value::open(&leaving.encode()))?;
+                draft.add_entry(&notes(), &note.key(), HEAD, Value::open(&text))
+            })
+            .await?;
+        Ok(made.filter(|_| matches!(committed, Committed::Done(_))))
+    }
+
+    /// The next two steps, whoever began it.
+    async fn see_through(&self, from: &str, departure: &Departure) -> Result<Fate> {
+        let (fate, full) = match self.decide(from, departure).await {
+            // There is no room: then it does not happen.
+            Err(full) if full.kind() == Kind::Full => (self.call_off(departure).await?, Some(full)),
+            fate => (fate?, None),
+        };
+        self.depart(from, departure, &fate).await?;
+        match (full, &fate) {
+            (Some(full), Fate::CalledOff) => Err(full),
+            _ => Ok(fate),
+        }
+    }
+
+    /// Sees a rename of this key through, if one is under way.
+    pub(super) async fn settled_head(&self, key: &str) -> Result<Head> {
+        for _ in 0..TRIES_MAX {
+            let head = self.head(key).await?;
+            let Some(departure) = &head.leaving else { return Ok(head) };
+            match self.see_through(key, departure).await {
+                Err(error) if error.kind() != Kind::Full => return Err(error),
+                _ => {}
+            }
+        }
+        Err(busy(key))
+    }
+
+    /// Lets the content arrive, or calls it off.
+    async fn decide(&self, from: &str, departure: &Departure) -> Result<Fate> {
+        if let Some(fate) = self.fate(departure).await? {
+            return Ok(fate);
+        }
+        let (over, source) = (self.head(&departure.to).await?, self.head(from).await?);
+        if source.leaving.as_ref().is_none_or(|leaving| leaving.id != departure.id) {
+            // It has been seen through meanwhile. Who finds no word of it was not waiting for one.
+            return Ok(self.fate(departure).await?.unwrap_or(Fate::CalledOff));
+        }
+        if over.digest() == departure.over
+            && let Some(moved) = source.revision(&departure.moved)
+            && let Some(bytes) = self.moved_content(from, moved).await?
+            && let Some(Written::Done { revision, created }) =
+                self.arrive(&over, from, departure, moved, &bytes).await?
+        {
+            return Ok(Fate::Arrived(Box::new(Written::Done { revision, created })));
+        }
+        self.call_off(departure).await
+    }
+
+    async fn fate(&self, departure: &Departure) -> Result<Option<Fate>> {
+        let sort = arrival_sort(&departure.id);
+        let Some(stored) = self.bucket.stored(departure.to.as_bytes(), &sort).await? else {
+            return Ok(None);
+        };
+        Ok(Some(match ValueRef::decode(&stored)?.payload {
+            CALLED_OFF => Fate::CalledOff,
+            answer => Fate::Arrived(Box::new(arrived(answer)?)),
+        }))
+    }
+
+    async fn call_off(&self, departure: &Departure) -> Result<Fate> {
+        let (to, sort) = (departure.to.as_bytes(), arrival_sort(&departure.id));
+        for _ in 0..TRIES_MAX {
+            let committed = self
+                .bucket
+                .commit(to, |draft| draft.put(&sort, Previous::Absent, Value::open(CALLED_OFF)));
+            if matches!(committed.await?, Committed::Done(_)) {
+                return Ok(Fate::CalledOff);
+            }
+            if let Some(fate) = self.fate(departure).await? {
+                return Ok(fate);
+            }
+        }
+        Err(busy(&departure.to))
+    }
+
+    async fn moved_content(&self, from: &str, moved: &Revision) -> Result<Option<Vec<u8>>> {
+        let opening = visibility::opening(moved.visibility.as_bytes())
+            .map_err(|bad| Error::corrupt("label of a revision is damaged").because(bad))?;
+        self.bucket.read(&opening, from.as_bytes(), &content_sort(moved.tid)).await
+    }
+
+    /// The second step, if all is as it was announced.
+    async fn arrive(
+        &self,
+        over: &Head,
+        from: &str,
+        departure: &Departure,
+        moved: &Revision,
         bytes: &[u8],
-        created: bool,
     ) -> Result<Option<Written>> {
-        let Revision { stored, visibility, tid: moved } = source;
+        let stored = &moved.stored;
         let content = Content {
             content_type: stored.content_type.clone(),
             headers: stored.headers.clone(),
-            visibility: visibility.clone(),
+            visibility: moved.visibility.clone(),
             bytes: bytes.to_vec(),
         };
-        let (key, label) = (&rename.to[..], &visibility[..]);
-        let step = Step { key, action: "rename", label, bytes: Some(bytes), request, created };
+        let request = departure.request();
+        let (key, label, created) = (&departure.to[..], &moved.visibility[..], departure.created);
+        let step =
+            Step { key, action: "rename", label, bytes: Some(bytes), request: &request, created };
         let renamed =
-            |tid| Stored { renamed_from: Some(rename.from.clone()), ..Stored::of(tid, &content) };
-        let note = |tid: Tid| Note {
-            from: rename.from.clone(),
-            to: rename.to.clone(),
-            moved: moved.to_string(),
-            label: label.to_owned(),
-            user: request.caller.user.clone(),
-            operation: tid.to_string(),
-        };
-        self.write_and(head, &step, renamed, |draft| {
-            let note = serde_json::to_vec(&note(draft.tid())).expect("strings are JSON");
-            draft.add_entry(&notes(), &note_key(&rename.to, draft.tid()), HEAD, Value::open(&note))
+            |tid| Stored { renamed_from: Some(from.to_owned()), ..Stored::of(tid, &content) };
+        let sort = arrival_sort(&departure.id);
+        self.write_and(over, &step, renamed, |draft| {
+            let tid = draft.tid();
+            let revision = Revision { tid, visibility: label.to_owned(), stored: renamed(tid) };
+            let fate = answer(&revision, created);
+            draft.put(&sort, Previous::Absent, Value::open(&fate)).map(drop)
         })
         .await
     }
 
-    /// Finishes renames that were cut short.
+    /// The third step.
+    async fn depart(&self, from: &str, departure: &Departure, fate: &Fate) -> Result<()> {
+        for _ in 0..TRIES_MAX {
+            let head = self.head(from).await?;
+            if head.leaving.as_ref().is_none_or(|leaving| leaving.id != departure.id) {
+                return Ok(());
+            }
+            let left = match fate {
+                Fate::Arrived(_) => self.leave(&head, from, departure).await?,
+                Fate::CalledOff => self.stay(&head, from).await?,
+            };
+            if left {
+                return Ok(());
+            }
+        }
+        Err(busy(from))
+    }
+
+    async fn leave(&self, head: &Head, from: &str, departure: &Departure) -> Result<bool> {
+        let moved = head.revision(&departure.moved).ok_or_else(|| {
+            Error::corrupt("the revision that a rename moves is missing").with("item", from)
+        })?;
+        let request = Request { operation: None, ..departure.request() };
+        let label = &moved.visibility;
+        let step = Step {
+            key: from,
+            action: "rename",
+            label,
+            bytes: None,
+            request: &request,
+            created: false,
+        };
+        let gone =
+            |tid: Tid| Stored { renamed_to: Some(departure.to.clone()), ..Stored::gone(tid, true) };
+        Ok(self.write(head, &step, gone).await?.is_some())
+    }
+
+    async fn stay(&self, head: &Head, from: &str) -> Result<bool> {
+        let Some(previous) = &head.previous else { return Ok(true) };
+        let stays = head.leaving(None).encode();
+        let committed = self.bucket.commit(from.as_bytes(), |draft| {
+            draft.put(HEAD, Previous::Stored(previous), Value::open(&stays))
+        });
+        Ok(matches!(committed.await?, Committed::Done(_)))
+    }
+
+    /// The last step.
+    async fn forget(&self, note: &Note) -> Result<()> {
+        let sort = arrival_sort(&note.id);
+        if let Some(stored) = self.bucket.stored(note.to.as_bytes(), &sort).await? {
+            let forgotten =
+                self.bucket.commit(note.to.as_bytes(), |draft| draft.remove(&sort, &stored));
+            forgotten.await?;
+        }
+        let forgotten = self
+            .bucket
+            .commit(note.from.as_bytes(), |draft| draft.remove_entry(&notes(), &note.key(), HEAD));
+        forgotten.await.map(drop)
+    }
+
+    /// Sees renames through that were cut short.
     ///
     /// # Errors
     /// Those of the engine.
     pub async fn finish_renames(&self) -> Result<()> {
-        self.finish_noted(&PageRequest::first(NOTES_AT_ONCE)).await
-    }
-
-    async fn finish_renames_of(&self, to: &str) -> Result<()> {
-        let prefix = Parts::new().bytes(to.as_bytes()).into_bytes();
-        self.finish_noted(&PageRequest::first(NOTES_AT_ONCE).with_prefix(&prefix)).await
-    }
-
-    async fn finish_noted(&self, which: &PageRequest) -> Result<()> {
-        let mut which = which.clone();
+        let mut which = PageRequest::first(NOTES_AT_ONCE);
         loop {
             let page = self.bucket.page(&Authorisations::none(), &notes(), &which).await?;
             for entry in &page.entries {
                 let note: Note = serde_json::from_slice(&entry.payload)
                     .map_err(|e| Error::corrupt("note of a rename is damaged").because(e))?;
-                self.depart(&note).await?;
-                self.bucket
-                    .commit(note.to.as_bytes(), |draft| {
-                        draft.remove_entry(&notes(), &entry.key, HEAD)
-                    })
-                    .await?;
+                self.settled_head(&note.from).await?;
+                if entry.time.saturating_add(FORGOTTEN_AFTER) < self.now() {
+                    self.forget(&note).await?;
+                }
             }
             match page.next {
                 Some(next) => which.after = Some(next),
@@ -141,70 +324,22 @@ impl Revisions {
             }
         }
     }
+}
 
-    /// The second commit.
-    async fn depart(&self, note: &Note) -> Result<()> {
-        let operation = Operation {
-            caller: note.user.clone().unwrap_or_default(),
-            action: "rename-from".to_owned(),
-            id: format!("rename:{}", note.operation),
-            sequence: 0,
-            parameters: note.from.clone().into_bytes(),
-        };
-        let caller = Caller { user: note.user.clone(), authorisations: Authorisations::none() };
-        let request = Request { caller, demands: Demands::default(), operation: Some(operation) };
-        let (key, label) = (&note.from[..], &note.label[..]);
-        let step =
-            Step { key, action: "rename", label, bytes: None, request: &request, created: false };
-        let gone = |tid| Stored { renamed_to: Some(note.to.clone()), ..Stored::gone(tid, true) };
-        for _ in 0..TRIES_MAX {
-            let head = self.head(&note.from).await?;
-            let unchanged =
-                head.labelled(label).is_some_and(|newest| newest.tid.to_string() == note.moved);
-            let done = match unchanged {
-                true => self.write(&head, &step, gone).await?.is_some(),
-                false => self.record_departure(&step, gone).await?,
-            };
-            if done {
-                return Ok(());
-            }
-        }
-        Err(busy(&note.from))
+impl Departure {
+    /// What the one who began it asked for; whoever sees it through does so for them.
+    fn request(&self) -> Request {
+        let caller = Caller { user: self.user.clone(), authorisations: Authorisations::none() };
+        Request { caller, demands: Demands::default(), operation: self.operation.clone() }
     }
+}
 
-    /// Shows the rename in the history of a key that says something else by now.
-    async fn record_departure(
-        &self,
-        step: &Step<'_>,
-        stored: impl Fn(Tid) -> Stored + Send + Sync,
-    ) -> Result<bool> {
-        let committed = self.bucket.commit(step.key.as_bytes(), |draft| {
-            let tid = draft.tid();
-            // It did not delete anything.
-            let stored = Stored { deleted: false, ..stored(tid) };
-            let visibility = step.label.to_owned();
-            let revision = Revision { tid, visibility, stored };
-            self.draft_revision(draft, step, &revision)?;
-            let change = Change {
-                item: step.key.to_owned(),
-                action: step.action.to_owned(),
-                user: step.request.caller.user.clone(),
-                ..Change::default()
-            };
-            draft.change(&change, b"", step.label.as_bytes())?;
-            match &step.request.operation {
-                Some(operation) => draft.remember(operation, &answer(&revision, false)),
-                None => Ok(()),
-            }
-        });
-        Ok(committed.await?.tid().is_ok())
+impl Note {
+    fn key(&self) -> Vec<u8> {
+        Parts::new().bytes(self.from.as_bytes()).bytes(self.id.as_bytes()).into_bytes()
     }
 }
 
 fn notes() -> View {
     View::named(NOTES)
-}
-
-fn note_key(to: &str, tid: Tid) -> Vec<u8> {
-    Parts::new().bytes(to.as_bytes()).fixed(tid.as_bytes()).into_bytes()
 }

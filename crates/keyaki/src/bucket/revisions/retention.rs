@@ -32,7 +32,24 @@ pub enum Retention {
     },
 }
 
+/// What is swept a little late costs a little room, and nothing else.
+const LATE_PART: u32 = 10;
+const SWEEPS_APART_MIN: Duration = Duration::from_secs(5);
+const SWEEPS_APART_MAX: Duration = Duration::from_secs(3_600);
+
 impl Retention {
+    /// How long sweeps may be apart. Where nothing ever goes they only look for renames that were cut short.
+    #[must_use]
+    pub fn sweeps_apart(&self) -> Duration {
+        let lasts = match *self {
+            Self::All => return SWEEPS_APART_MAX,
+            Self::Latest { grace, .. } => grace,
+            Self::Interval { interval, .. } => interval,
+            Self::Ttl { ttl } => ttl,
+        };
+        (lasts / LATE_PART).clamp(SWEEPS_APART_MIN, SWEEPS_APART_MAX)
+    }
+
     /// How many newer revisions decide on one.
     #[must_use]
     pub fn window(&self) -> usize {

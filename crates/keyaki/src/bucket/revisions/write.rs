@@ -58,7 +58,7 @@ impl Revisions {
         content: &Content,
         only_changed: bool,
     ) -> Result<Written> {
-        request.caller.check_label(&content.visibility)?;
+        let label = &request.caller.check_label(&content.visibility)?;
         if let Some(first) = self.first_answer(request, key).await? {
             return Ok(first);
         }
@@ -69,24 +69,17 @@ impl Revisions {
             }
             if let Some(current) = &current
                 && only_changed
-                && content.equals(current)
+                && content.equals(label, current)
             {
                 self.remember_unchanged(request, key, current).await?;
                 return Ok(Written::Unchanged(current.clone()));
             }
             let created = current.is_none();
             // Of its own label: others may not know of what is hidden.
-            let before = head.labelled(&content.visibility);
+            let before = head.labelled(label);
             let updates = before.is_some_and(|before| !before.stored.deleted);
             let action = if updates { "update" } else { "create" };
-            let step = Step {
-                key,
-                action,
-                label: &content.visibility,
-                bytes: Some(&content.bytes),
-                request,
-                created,
-            };
+            let step = Step { key, action, label, bytes: Some(&content.bytes), request, created };
             let written = self.write(&head, &step, |tid| Stored::of(tid, content)).await?;
             if let Some(written) = written {
                 return Ok(written);
@@ -127,7 +120,7 @@ impl Revisions {
         request: &Request,
         key: &str,
     ) -> Result<(Head, Option<Revision>)> {
-        let head = self.head(key).await?;
+        let head = self.settled_head(key).await?;
         let mut decisions = Decisions::new(request.caller.authorisations.clone());
         let current = head.current(&mut decisions).filter(|r| self.is_fresh(r)).cloned();
         Ok((head, current))
@@ -287,12 +280,21 @@ pub(super) fn answer(revision: &Revision, created: bool) -> Vec<u8> {
     serde_json::to_vec(&Answer { created, visibility, stored }).expect("strings are JSON")
 }
 
-fn replayed(answer: &[u8]) -> Result<Written> {
+fn decode_answer(answer: &[u8]) -> Result<(Revision, bool)> {
     let Answer { created, visibility, stored } = serde_json::from_slice(answer)
         .map_err(|e| Error::corrupt("answer to an operation is damaged").because(e))?;
     // The revision's own id: what found nothing to change made none.
     let tid = stored.tid()?;
-    Ok(Written::Replayed { revision: Revision { tid, visibility, stored }, created })
+    Ok((Revision { tid, visibility, stored }, created))
+}
+
+fn replayed(answer: &[u8]) -> Result<Written> {
+    decode_answer(answer).map(|(revision, created)| Written::Replayed { revision, created })
+}
+
+/// What was done by somebody else, for whoever asked for it.
+pub(super) fn arrived(answer: &[u8]) -> Result<Written> {
+    decode_answer(answer).map(|(revision, created)| Written::Done { revision, created })
 }
 
 fn change(step: &Step<'_>, before: Option<&Revision>, after: &Revision) -> Change {

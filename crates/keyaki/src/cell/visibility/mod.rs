@@ -15,6 +15,7 @@
 mod authorisations;
 mod conjunction;
 mod decisions;
+mod normal;
 mod parse;
 mod token;
 
@@ -24,6 +25,7 @@ use std::fmt;
 pub use authorisations::{Authorisations, EmptyAuthorisation};
 pub use conjunction::conjunction;
 pub use decisions::Decisions;
+pub use normal::normalise;
 
 /// Where an expression stops following the grammar, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,19 @@ pub fn validate(expression: &[u8]) -> Result<(), Malformed> {
 /// If it is malformed, even where the part before the fault would decide.
 pub fn evaluate(expression: &[u8], authorisations: &Authorisations) -> Result<bool, Malformed> {
     parse::fold(expression, |term| authorisations.hold(term))
+}
+
+/// Authorisations that satisfy `expression`, and hold nothing that it doesn't name.
+///
+/// # Errors
+/// If it is malformed.
+pub fn opening(expression: &[u8]) -> Result<Authorisations, Malformed> {
+    let mut terms = Vec::new();
+    parse::fold(expression, |term| {
+        terms.push(String::from_utf8_lossy(&term.bytes()).into_owned());
+        true
+    })?;
+    Ok(Authorisations::new(terms).expect("no expression can name the empty term"))
 }
 
 /// `term` as it is written in an expression: bare if it can be, else quoted and escaped.

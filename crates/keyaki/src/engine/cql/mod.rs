@@ -304,6 +304,11 @@ impl Engine for CqlEngine {
         self.inner.retire_space(link, space).await.map(drop)
     }
 
+    async fn all_spaces(&self) -> Result<Vec<SpaceRecord>> {
+        self.inner.refresh_spaces(self.inner.cluster.link().await?).await?;
+        Ok(self.spaces())
+    }
+
     fn spaces(&self) -> Vec<SpaceRecord> {
         self.inner.spaces.records()
     }

@@ -1,0 +1,117 @@
+//! What all requests together may hold: bytes of bodies in memory, on their way in or out, and streams that follow a
+//! feed. Whoever finds no room is told to come back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use keyaki::{Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::Limits;
+
+/// Room is given in pieces of so many bytes.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// What is left.
+pub struct Bounds {
+    pieces: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+}
+
+/// Room that is given back when this goes.
+pub struct Held(OwnedSemaphorePermit);
+
+impl Bounds {
+    pub fn new(limits: &Limits) -> Self {
+        let pieces = limits.bodies_bytes.div_ceil(PIECE_BYTES).min(Semaphore::MAX_PERMITS);
+        Self {
+            pieces: Arc::new(Semaphore::new(pieces)),
+            streams: Arc::new(Semaphore::new(limits.event_streams.min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// Room for so many bytes.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is none.
+    pub fn hold(&self, bytes: u64) -> Result<Held> {
+        let pieces = u32::try_from(bytes.div_ceil(PIECE_BYTES as u64)).unwrap_or(u32::MAX);
+        let held = self.pieces.clone().try_acquire_many_owned(pieces);
+        held.map(Held).map_err(|_| Error::unavailable("too much content is on its way"))
+    }
+
+    /// A place among the streams.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is none.
+    pub fn stream(&self) -> Result<Held> {
+        let held = self.streams.clone().try_acquire_owned();
+        held.map(Held).map_err(|_| Error::unavailable("too many streams are open"))
+    }
+}
+
+impl Held {
+    /// Makes it so large, if it is not.
+    pub fn grow(&mut self, bounds: &Bounds, bytes: usize) -> Result<()> {
+        let has = self.0.num_permits() * PIECE_BYTES;
+        if bytes > has {
+            self.0.merge(bounds.hold((bytes - has) as u64)?.0);
+        }
+        Ok(())
+    }
+
+    /// A body that keeps it until it is sent.
+    pub fn until_sent(self, body: Body) -> Body {
+        Body::new(Holding { body, _held: self })
+    }
+}
+
+struct Holding {
+    body: Body,
+    _held: Held,
+}
+
+impl http_body::Body for Holding {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_shared_and_given_back() {
+        let limits = Limits { bodies_bytes: 10 * PIECE_BYTES, ..Limits::default() };
+        let bounds = Bounds::new(&limits);
+        let mut one = bounds.hold(1).unwrap();
+        let other = bounds.hold(8 * PIECE_BYTES as u64).unwrap();
+        assert!(one.grow(&bounds, PIECE_BYTES).is_ok(), "it has that already");
+        assert!(one.grow(&bounds, 3 * PIECE_BYTES).is_err());
+        drop(other);
+        assert!(one.grow(&bounds, 3 * PIECE_BYTES).is_ok());
+        assert!(bounds.hold(8 * PIECE_BYTES as u64).is_err());
+        assert!(bounds.hold(u64::MAX).is_err());
+        drop(one);
+        assert!(bounds.hold(10 * PIECE_BYTES as u64).is_ok());
+    }
+}
