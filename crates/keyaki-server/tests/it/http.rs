@@ -6,6 +6,7 @@ mod conditions; // RFC 9110, section 13
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
+mod surface; // the document, the page to try it, and which methods there are
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
