@@ -1,6 +1,6 @@
 //! Opens the backends that the configuration names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "cql")]
@@ -37,6 +37,22 @@ impl Open {
             }
         }
     }
+}
+
+/// Everything that a bucket may call its backend.
+pub fn names(config: &Config) -> BTreeSet<String> {
+    let mut names = BTreeSet::from(["default".to_owned()]);
+    let backend = &config.backend;
+    let engines: [(&str, Vec<&String>); 2] =
+        [("embedded", backend.embedded.keys().collect()), ("cql", backend.cql.keys().collect())];
+    let none = engines.iter().all(|(_, names)| names.is_empty());
+    for (engine, named) in engines {
+        if !named.is_empty() || (none && engine == "embedded") {
+            names.extend([engine.to_owned(), format!("{engine}/default")]);
+        }
+        names.extend(named.into_iter().map(|name| format!("{engine}/{name}")));
+    }
+    names
 }
 
 /// Opens embedded stores; clusters are reached when they are first needed.

@@ -15,7 +15,7 @@ use super::{Failure, Verdict, runtime};
 use crate::access::jwt::{JwtKey, JwtKeys, Required};
 use crate::backends;
 use crate::config::{Config, JwtKeyTable, JwtTable, TlsTable};
-use crate::http::{App, Bounds, Cors, Cursors, Metrics, Server, new_token};
+use crate::http::{App, Bounds, Cors, Cursors, Metrics, Server, description, new_token};
 
 const LISTEN: &str = "127.0.0.1:7170";
 const DATA: &str = "keyaki-data";
@@ -66,6 +66,7 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
         metrics_public: config.metrics.public,
         cors: Cors::new(config.cors.origins.clone()),
         ready: AtomicBool::new(true),
+        description: description(&backends::names(&config)),
     });
     let listen = wanted.listen.or(config.listen).unwrap_or_else(|| LISTEN.to_owned());
     let server = Server::bind(app.clone(), &listen, tls)

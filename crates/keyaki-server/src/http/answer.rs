@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use keyaki::cell::Tid;
-use serde_json::Value;
+use serde::Serialize;
 
 use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
 use super::problem::{self, Problem};
@@ -33,8 +33,8 @@ pub struct Representation {
 }
 
 impl Representation {
-    pub fn json(tid: Option<Tid>, value: &Value) -> Self {
-        let bytes = value.to_string().into_bytes();
+    pub fn json(tid: Option<Tid>, shown: &impl Serialize) -> Self {
+        let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
         let content_type = "application/json".to_owned();
         Self { tid, more: None, content_type, headers: Vec::new(), bytes, in_parts: None }
     }
@@ -100,14 +100,15 @@ impl Representation {
 }
 
 /// The answer to a write: what is there now.
-pub fn written(status: StatusCode, tid: Tid, body: &Value) -> Result<Response, Problem> {
+pub fn written(status: StatusCode, tid: Tid, shown: &impl Serialize) -> Result<Response, Problem> {
     let mut headers = HeaderMap::new();
     headers.insert(header::ETAG, value(&super::conditions::etag(tid))?);
     headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
     headers.insert("keyaki-session", value(&tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok((status, headers, Body::from(body.to_string())).into_response())
+    let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
+    Ok((status, headers, Body::from(bytes)).into_response())
 }
 
 pub fn value(text: &str) -> Result<HeaderValue, Problem> {

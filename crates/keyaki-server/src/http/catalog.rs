@@ -1,23 +1,23 @@
 //! Domains and buckets over HTTP: what they are, who has them, what is in them.
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
-use http::{Method, StatusCode, header};
-use keyaki::bucket::Usage;
+use axum::response::IntoResponse;
+use http::{StatusCode, header};
 use keyaki::catalog::{BucketEntry, BucketSettings, Changed, Domain, DomainSpec, Right};
 use keyaki::cell::Tid;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::answer::{Representation, value, written};
 use super::conditions::Conditions;
 use super::identify::refuse;
-use super::json::object;
-use super::problem::Problem;
-use super::{Answer, Call, is_read, other_method};
+use super::problem::{self, Problem};
+use super::shapes::{
+    BucketForm, BucketListed, BucketShown, DomainForm, DomainListed, DomainShown, DomainUse, Items,
+};
+use super::{Answer, Call};
 
 /// Settings are small.
 const FORM_BYTES_MAX: usize = 1 << 20;
-const DOMAIN_METHODS: &str = "GET, HEAD, PUT, DELETE, OPTIONS";
 
 impl Call<'_> {
     pub(super) fn conditions(&self) -> Result<Conditions, Problem> {
@@ -26,30 +26,18 @@ impl Call<'_> {
 
     /// `/v1/`: the domains that the caller may see.
     pub(super) async fn domains(&self) -> Answer {
-        if !is_read(&self.parts.method) {
-            return other_method(self.parts, "GET, HEAD, OPTIONS");
-        }
         let seen = |domain: &Domain| {
             self.snapshot.permits(&self.principal, Right::SeeDomain, Some(domain))
         };
         let seen = self.snapshot.domains.iter().filter(|(_, domain)| seen(domain));
-        let items: Vec<Value> = seen
-            .map(|(name, domain)| {
-                json!({"key": name, "tid": domain.tid.to_string(), "time": time(domain.tid),
-                       "description": domain.record.spec.description})
-            })
-            .collect();
-        Representation::json(self.snapshot.tid, &json!({ "items": items })).answer(self.parts)
-    }
-
-    /// `/v1/{domain}`.
-    pub(super) async fn domain(&self, name: &str, body: Body) -> Answer {
-        match self.parts.method {
-            Method::GET | Method::HEAD => self.show_domain(name),
-            Method::PUT => self.put_domain(name, body).await,
-            Method::DELETE => self.delete_domain(name).await,
-            _ => other_method(self.parts, DOMAIN_METHODS),
-        }
+        let items = seen.map(|(name, domain)| DomainListed {
+            key: name.clone(),
+            tid: domain.tid.to_string(),
+            time: time(domain.tid),
+            description: domain.record.spec.description.clone(),
+        });
+        let shown = Items { items: items.collect() };
+        Representation::json(self.snapshot.tid, &shown).answer(self.parts)
     }
 
     /// A domain that the caller may see.
@@ -67,38 +55,33 @@ impl Call<'_> {
         }
     }
 
-    fn show_domain(&self, name: &str) -> Answer {
+    /// `/v1/{domain}`.
+    pub(super) fn show_domain(&self, name: &str) -> Answer {
         let domain = self.seen_domain(name)?;
-        let shown = self.domain_json(name, domain);
-        Representation::json(Some(domain.tid), &Value::Object(shown)).answer(self.parts)
+        Representation::json(Some(domain.tid), &self.shown(name, domain)).answer(self.parts)
     }
 
-    fn domain_json(&self, name: &str, domain: &Domain) -> Map<String, Value> {
+    fn shown(&self, name: &str, domain: &Domain) -> DomainShown {
         let spec = &domain.record.spec;
         let seen = domain.buckets.iter().filter(|(_, b)| b.is_seen_by(domain, &self.principal));
-        let buckets: Vec<Value> = seen
-            .map(|(name, bucket)| {
-                json!({"name": name, "type": bucket.record.settings.kind.name(),
-                       "tid": bucket.tid.to_string()})
-            })
-            .collect();
-        let mut shown = object([
-            ("name", json!(name)),
-            ("tid", json!(domain.tid.to_string())),
-            ("time", json!(time(domain.tid))),
-            ("description", json!(spec.description)),
-            ("quota", json!(spec.quota)),
-            ("buckets", json!(buckets)),
-        ]);
-        if self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain)) {
-            shown.insert("use".to_owned(), json!({"buckets": domain.buckets.len()}));
-            shown.insert("owners".to_owned(), json!(spec.owners));
-            shown.insert("bucketCreators".to_owned(), json!(spec.bucket_creators));
-            if let Some(acl) = &spec.acl {
-                shown.insert("acl".to_owned(), json!(acl));
-            }
+        let buckets = seen.map(|(name, bucket)| BucketListed {
+            name: name.clone(),
+            kind: bucket.record.settings.kind.name(),
+            tid: bucket.tid.to_string(),
+        });
+        let all = self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain));
+        DomainShown {
+            name: name.to_owned(),
+            tid: domain.tid.to_string(),
+            time: time(domain.tid),
+            description: spec.description.clone(),
+            quota: spec.quota.into(),
+            buckets: buckets.collect(),
+            used: all.then_some(DomainUse { buckets: domain.buckets.len() }),
+            owners: all.then(|| spec.owners.clone()),
+            bucket_creators: all.then(|| spec.bucket_creators.clone()),
+            acl: spec.acl.as_ref().filter(|_| all).map(Into::into),
         }
-        shown
     }
 
     /// Whether the domain is there, if the caller may set it.
@@ -111,9 +94,9 @@ impl Call<'_> {
         }
     }
 
-    async fn put_domain(&self, name: &str, body: Body) -> Answer {
+    pub(super) async fn put_domain(&self, name: &str, body: Body) -> Answer {
         self.may_put_domain(name)?;
-        let spec: DomainSpec = self.json(body).await?;
+        let spec: DomainSpec = self.json::<DomainForm>(body).await?.into();
         // Rights may have ended while the body was on its way.
         let there = self.again().await?.may_put_domain(name)?;
         let demands = self.conditions()?.demands(there)?;
@@ -121,12 +104,11 @@ impl Call<'_> {
         let changed = self.app.catalog.put_domain(&self.principal, name, &spec, wanted).await?;
         let (created, tid) = done(changed, "there is no such domain")?;
         let snapshot = self.app.catalog.snapshot().await?;
-        let shown = snapshot.domains.get(name).map(|domain| self.domain_json(name, domain));
-        let location = format!("/v1/{name}");
-        put(created, tid, Value::Object(shown.unwrap_or_default()), &location)
+        let domain = snapshot.domains.get(name).ok_or_else(deleted_meanwhile)?;
+        put(created, tid, &self.shown(name, domain), &format!("/v1/{name}"))
     }
 
-    async fn delete_domain(&self, name: &str) -> Answer {
+    pub(super) async fn delete_domain(&self, name: &str) -> Answer {
         let domain = self.seen_domain(name)?;
         if !self.snapshot.permits(&self.principal, Right::OwnDomain, Some(domain)) {
             return Err(refuse(&self.principal));
@@ -135,16 +117,6 @@ impl Call<'_> {
         let changed = self.app.catalog.delete_domain(&self.principal, name, &demands).await?;
         done(changed, "there is no such domain")?;
         Ok(StatusCode::NO_CONTENT.into_response())
-    }
-
-    /// `/v1/{domain}/{bucket}`.
-    pub(super) async fn bucket(&self, names: (&str, &str), body: Body) -> Answer {
-        match self.parts.method {
-            Method::GET | Method::HEAD => self.show_bucket(names).await,
-            Method::PUT => self.put_bucket(names, body).await,
-            Method::DELETE => self.delete_bucket(names).await,
-            _ => other_method(self.parts, DOMAIN_METHODS),
-        }
     }
 
     /// A bucket that is there.
@@ -163,14 +135,15 @@ impl Call<'_> {
         bucket.map(|bucket| (domain, &**bucket)).ok_or_else(|| absent("there is no such bucket"))
     }
 
-    async fn show_bucket(&self, names: (&str, &str)) -> Answer {
+    /// `/v1/{domain}/{bucket}`.
+    pub(super) async fn show_bucket(&self, names: (&str, &str)) -> Answer {
         let (domain, bucket) = self.find_bucket(names)?;
         if !bucket.is_seen_by(domain, &self.principal) {
             return Err(refuse(&self.principal));
         }
         let used = self.app.catalog.used(names.0, bucket).await?;
         let owned = bucket.is_owned_by(domain, &self.principal);
-        let shown = bucket_json(names.1, bucket, used, owned);
+        let shown = BucketShown::new(names.1, bucket, used, owned);
         let more = owned.then(|| format!("{}-{}", used.items, used.bytes));
         let shown = Representation::json(Some(bucket.tid), &shown);
         Representation { more, ..shown }.answer(self.parts)
@@ -190,9 +163,9 @@ impl Call<'_> {
         }
     }
 
-    async fn put_bucket(&self, names: (&str, &str), body: Body) -> Answer {
+    pub(super) async fn put_bucket(&self, names: (&str, &str), body: Body) -> Answer {
         self.may_put_bucket(names)?;
-        let settings: BucketSettings = self.json(body).await?;
+        let settings: BucketSettings = self.json::<BucketForm>(body).await?.try_into()?;
         let there = self.again().await?.may_put_bucket(names)?;
         let demands = self.conditions()?.demands(there)?;
         let (catalog, wanted) = (&self.app.catalog, (&demands, there.is_none()));
@@ -200,17 +173,13 @@ impl Call<'_> {
         let (created, tid) = done(changed, "there is no such bucket")?;
         let snapshot = catalog.snapshot().await?;
         let bucket = snapshot.domains.get(names.0).and_then(|domain| domain.buckets.get(names.1));
-        let shown = match bucket {
-            Some(bucket) => {
-                let used = catalog.used(names.0, bucket).await?;
-                bucket_json(names.1, bucket, used, true)
-            }
-            None => Value::Null,
-        };
-        put(created, tid, shown, &format!("/v1/{}/{}", names.0, names.1))
+        let bucket = bucket.ok_or_else(deleted_meanwhile)?;
+        let used = catalog.used(names.0, bucket).await?;
+        let shown = BucketShown::new(names.1, bucket, used, true);
+        put(created, tid, &shown, &format!("/v1/{}/{}", names.0, names.1))
     }
 
-    async fn delete_bucket(&self, names: (&str, &str)) -> Answer {
+    pub(super) async fn delete_bucket(&self, names: (&str, &str)) -> Answer {
         let (domain, bucket) = self.find_bucket(names)?;
         if !bucket.is_owned_by(domain, &self.principal) {
             return Err(refuse(&self.principal));
@@ -239,25 +208,8 @@ impl Call<'_> {
     }
 }
 
-fn bucket_json(name: &str, bucket: &BucketEntry, used: Usage, owned: bool) -> Value {
-    let settings = &bucket.record.settings;
-    let mut shown = match json!(settings) {
-        Value::Object(shown) => shown,
-        _ => Map::new(),
-    };
-    if !owned {
-        shown.remove("acl");
-    }
-    shown.extend(object([
-        ("name", json!(name)),
-        ("tid", json!(bucket.tid.to_string())),
-        ("time", json!(time(bucket.tid))),
-    ]));
-    // It counts what others may not see.
-    if owned {
-        shown.insert("use".to_owned(), json!({"items": used.items, "bytes": used.bytes}));
-    }
-    Value::Object(shown)
+fn deleted_meanwhile() -> Problem {
+    Problem::new(&problem::CONFLICT, "it was deleted meanwhile")
 }
 
 fn done<T>(changed: Changed<T>, absent: &str) -> Result<T, Problem> {
@@ -268,9 +220,9 @@ fn done<T>(changed: Changed<T>, absent: &str) -> Result<T, Problem> {
     }
 }
 
-fn put(created: bool, tid: Tid, shown: Value, location: &str) -> Result<Response, Problem> {
+fn put(created: bool, tid: Tid, shown: &impl Serialize, location: &str) -> Answer {
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = written(status, tid, &shown)?;
+    let mut response = written(status, tid, shown)?;
     if created {
         response.headers_mut().insert(header::LOCATION, value(location)?);
     }

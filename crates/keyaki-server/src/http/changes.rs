@@ -11,14 +11,13 @@ use http::{Method, StatusCode, header};
 use keyaki::catalog::Access;
 use keyaki::cell::Tid;
 use keyaki::store::ChangeRecord;
-use serde_json::{Value, json};
 
+use super::Answer;
 use super::answer::{Representation, asks_for, value};
-use super::catalog::time;
+use super::inside::InBucket;
 use super::path::Query;
 use super::problem::Problem;
-use super::revisions::InBucket;
-use super::{Answer, is_read, other_method};
+use super::shapes::{ChangeShown, Changes};
 
 const EVENTS: &str = "text/event-stream";
 const LOOKS_APART: Duration = Duration::from_millis(200);
@@ -28,12 +27,8 @@ const EVENTS_AT_ONCE: usize = 200;
 
 impl InBucket<'_> {
     /// `/_changes`.
-    pub(super) async fn changes(&self) -> Answer {
+    pub(super) async fn changes(&self, query: Query) -> Answer {
         let parts = self.call.parts;
-        if !is_read(&parts.method) {
-            return other_method(parts, "GET, HEAD, OPTIONS");
-        }
-        let query = Query::parse(parts.uri.query(), &["since", "limit"])?;
         let since = query.get("since").map(|text| tid(text, "since")).transpose()?;
         self.wait_for_session().await?;
         if asks_for(&parts.headers, EVENTS) {
@@ -44,15 +39,14 @@ impl InBucket<'_> {
         let limit = super::listing::limit(&query)?;
         let bucket = self.open.revisions.bucket();
         let page = bucket.changes(&self.caller.authorisations, since, limit).await?;
-        let items: Vec<Value> = page.changes.iter().map(shown).collect();
         let next = page.next.to_string();
-        let mut shown = json!({"items": items, "since": next});
         let mut headers = Vec::new();
         if page.more {
-            shown["next"] = json!(next);
             let link = format!("<{}?since={next}&limit={limit}>; rel=\"next\"", parts.uri.path());
             headers.push((header::LINK, value(&link)?));
         }
+        let items = page.changes.iter().map(ChangeShown::from).collect();
+        let shown = Changes { items, next: page.more.then(|| next.clone()), since: next };
         let shown = Representation::json(None, &shown);
         Representation { headers, ..shown }.answer(parts)
     }
@@ -98,22 +92,6 @@ fn tid(text: &str, name: &str) -> Result<Tid, Problem> {
 }
 
 fn event(record: &ChangeRecord) -> String {
-    format!("id: {}\nevent: change\ndata: {}\n\n", record.id, shown(record))
-}
-
-fn shown(record: &ChangeRecord) -> Value {
-    let change = &record.change;
-    let operation =
-        change.operation.as_ref().map(|id| json!({"id": id, "sequence": change.sequence}));
-    json!({
-        "id": record.id.to_string(),
-        "item": change.item,
-        "action": change.action,
-        "operation": operation,
-        "user": change.user,
-        "time": time(record.id),
-        "before": change.before,
-        "after": change.after,
-        "visibility": String::from_utf8_lossy(&record.visibility),
-    })
+    let shown = serde_json::to_string(&ChangeShown::from(record)).expect("a change is JSON");
+    format!("id: {}\nevent: change\ndata: {shown}\n\n", record.id)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::problem::{self, Problem};
 
@@ -93,11 +93,6 @@ impl<'de> Visitor<'de> for Unique {
         }
         Ok(())
     }
-}
-
-/// An object of these members.
-pub fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
-    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 #[cfg(test)]

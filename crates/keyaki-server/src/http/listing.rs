@@ -9,16 +9,17 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
-use keyaki::bucket::revisions::{ListRequest, Listed};
+use keyaki::bucket::revisions::ListRequest;
 use keyaki::catalog::Access;
 use keyaki::cell::Tid;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
+use super::Answer;
 use super::answer::{Representation, accepts, asks_for, value};
+use super::inside::InBucket;
 use super::path::Query;
 use super::problem::{self, Problem};
-use super::revisions::{InBucket, shown};
-use super::{Answer, is_read, other_method};
+use super::shapes::{ItemShown, Page};
 
 pub const NDJSON: &str = "application/x-ndjson";
 const LIMIT: usize = 100;
@@ -36,16 +37,13 @@ pub fn limit(query: &Query) -> Result<usize, Problem> {
 }
 
 /// A page, with the way to the next one.
-pub fn paged(parts: &Parts, items: Vec<Value>, next: Option<String>) -> Answer {
-    let mut page = Map::new();
-    page.insert("items".to_owned(), Value::Array(items));
+pub fn paged(parts: &Parts, items: Vec<impl Serialize>, next: Option<String>) -> Answer {
     let mut headers = Vec::new();
-    if let Some(next) = next {
-        let link = format!("<{}>; rel=\"next\"", with_cursor(parts, &next));
+    if let Some(next) = &next {
+        let link = format!("<{}>; rel=\"next\"", with_cursor(parts, next));
         headers.push((header::LINK, value(&link)?));
-        page.insert("next".to_owned(), json!(next));
     }
-    let shown = Representation::json(None, &Value::Object(page));
+    let shown = Representation::json(None, &Page { items, next });
     Representation { headers, ..shown }.answer(parts)
 }
 
@@ -81,12 +79,8 @@ impl InBucket<'_> {
     }
 
     /// `/`: the items.
-    pub(super) async fn listing(&self) -> Answer {
+    pub(super) async fn listing(&self, query: Query) -> Answer {
         let parts = self.call.parts;
-        if !is_read(&parts.method) {
-            return other_method(parts, "GET, HEAD, OPTIONS");
-        }
-        let query = Query::parse(parts.uri.query(), &["prefix", "from", "to", "limit", "cursor"])?;
         self.wait_for_session().await?;
         let owned = |name: &str| query.get(name).map(str::to_owned);
         let mut request = ListRequest {
@@ -111,7 +105,7 @@ impl InBucket<'_> {
         request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
         let page = self.open.revisions.list(&self.caller, &request).await?;
         let next = page.next.map(|key| cursors.seal(&of, &key)).transpose()?;
-        paged(parts, page.items.iter().map(item).collect(), next)
+        paged(parts, page.items.iter().map(ItemShown::from).collect::<Vec<_>>(), next)
     }
 
     /// All items, page by page as the reader takes them.
@@ -127,7 +121,8 @@ impl InBucket<'_> {
                 let page = revisions.list(&caller, &request).await?;
                 let mut lines = Vec::new();
                 for listed in &page.items {
-                    lines.extend_from_slice(item(listed).to_string().as_bytes());
+                    let item = ItemShown::from(listed);
+                    serde_json::to_writer(&mut lines, &item).expect("an item is JSON");
                     lines.push(b'\n');
                 }
                 let rest = page.next.map(|key| ListRequest { after: Some(key), ..request });
@@ -140,13 +135,4 @@ impl InBucket<'_> {
         };
         (StatusCode::OK, [(header::CONTENT_TYPE, NDJSON)], body).into_response()
     }
-}
-
-fn item(listed: &Listed) -> Value {
-    let mut item = Map::new();
-    item.insert("key".to_owned(), json!(listed.key));
-    if let Value::Object(revision) = shown(&listed.revision) {
-        item.extend(revision.into_iter().filter(|(name, _)| name != "deleted"));
-    }
-    Value::Object(item)
 }

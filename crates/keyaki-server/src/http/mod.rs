@@ -1,5 +1,5 @@
-//! The route table: our whole HTTP surface on one screen. A request is decoded once, its caller found out, and one
-//! handler answers; whatever goes wrong on the way becomes a problem document here.
+//! HTTP. A request is decoded once, its route found in the table of `routes`, its caller found out, and one handler
+//! answers; whatever goes wrong on the way becomes a problem document here.
 
 mod answer;
 mod body;
@@ -9,7 +9,10 @@ mod changes;
 mod conditions;
 mod cors;
 mod cursor;
+mod describe;
+mod docs;
 mod identify;
+mod inside;
 mod json;
 mod listing;
 mod operations;
@@ -17,7 +20,9 @@ mod path;
 mod problem;
 mod range;
 mod revisions;
+mod routes;
 mod server;
+mod shapes;
 mod tokens;
 mod wire;
 
@@ -26,6 +31,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as _;
@@ -37,6 +43,7 @@ use crate::config::Limits;
 pub use bounds::Bounds;
 pub use cors::Cors;
 pub use cursor::Cursors;
+pub use docs::description;
 use identify::HasBody;
 pub use operations::Metrics;
 use path::Path;
@@ -57,6 +64,8 @@ pub struct App {
     pub metrics_public: bool,
     pub cors: Cors,
     pub ready: std::sync::atomic::AtomicBool,
+    /// `/openapi.json`.
+    pub description: Bytes,
 }
 
 /// A request whose caller is known.
@@ -145,39 +154,17 @@ impl App {
         Ok(path)
     }
 
-    /// Every route there is. The name is for metrics.
+    /// Where a request leads, for metrics, and what comes of it.
     async fn route(
         self: &Arc<Self>,
         parts: &Parts,
         path: &Path,
         body: Body,
     ) -> (&'static str, Answer) {
-        let segments = path.as_strs();
-        let (name, answer) = match &segments[..] {
-            ["healthz"] => return ("healthz", operations::health(parts)),
-            ["readyz"] => return ("readyz", self.ready(parts)),
-            ["problems", slug] => return ("problems", operations::explain(parts, slug)),
-            _ => match self.call(parts).await {
-                Err(problem) => return ("unknown", Err(problem)),
-                Ok(call) => match &segments[..] {
-                    ["metrics"] => ("metrics", call.metrics()),
-                    ["v1"] => ("domains", call.domains().await),
-                    ["v1", "_tokens"] => ("tokens", call.tokens(body).await),
-                    ["v1", "_tokens", id] => ("token", call.token(id).await),
-                    ["v1", "_services"] => ("services", call.services()),
-                    ["v1", "_services", key] => ("service", call.service(key, body).await),
-                    ["v1", domain] => ("domain", call.domain(domain, body).await),
-                    ["v1", domain, bucket] if !path.slash => {
-                        ("bucket", call.bucket((domain, bucket), body).await)
-                    }
-                    ["v1", domain, bucket, rest @ ..] => {
-                        call.in_bucket((domain, bucket), rest, path.slash, body).await
-                    }
-                    _ => ("unknown", Err(Problem::not_found("there is no such route"))),
-                },
-            },
-        };
-        (name, answer)
+        match routes::find(path) {
+            Some(found) => (found.name(), found.run(self, parts, body).await),
+            None => ("unknown", Err(Problem::not_found("there is no such route"))),
+        }
     }
 
     async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
@@ -185,17 +172,6 @@ impl App {
         let principal = self.identify(&snapshot, parts)?;
         Ok(Call { app: self, parts, snapshot, principal })
     }
-}
-
-/// The answer to a method that a resource doesn't have, or to OPTIONS.
-fn other_method(parts: &Parts, allowed: &'static str) -> Answer {
-    let allow = HeaderValue::from_static(allowed);
-    if parts.method == Method::OPTIONS {
-        return Ok((StatusCode::NO_CONTENT, [(header::ALLOW, allow)]).into_response());
-    }
-    Err(Problem::new(&problem::METHOD_NOT_ALLOWED, "this resource has no such method")
-        .with("method", parts.method.as_str())
-        .with_header(header::ALLOW, allow))
 }
 
 fn is_read(method: &Method) -> bool {

@@ -10,16 +10,15 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use keyaki::catalog::Right;
 use keyaki::cell::Time;
 use metrics_exporter_prometheus::PrometheusHandle;
-use serde_json::json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::answer::Representation;
 use super::identify::refuse;
 use super::problem::{self, Problem};
-use super::{Answer, App, Call, is_read, other_method};
+use super::shapes::{ProblemExplained, Status};
+use super::{Answer, App, Call};
 
-const READS: &str = "GET, HEAD, OPTIONS";
 /// Samples are kept until they are counted.
 const UPKEEP_APART: Duration = Duration::from_secs(5);
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -75,32 +74,27 @@ pub fn request_id(headers: &HeaderMap) -> String {
 }
 
 pub fn health(parts: &Parts) -> Answer {
-    match is_read(&parts.method) {
-        true => Representation::json(None, &json!({"status": "alive"})).answer(parts),
-        false => other_method(parts, READS),
-    }
+    Representation::json(None, &Status { status: "alive" }).answer(parts)
 }
 
 /// `/problems/{slug}`: what a kind of problem means.
 pub fn explain(parts: &Parts, slug: &str) -> Answer {
-    if !is_read(&parts.method) {
-        return other_method(parts, READS);
-    }
     let kind = problem::KINDS.iter().find(|kind| kind.slug == slug);
     let kind = kind.ok_or_else(|| Problem::not_found("there is no such kind of problem"))?;
-    let shown = json!({"type": format!("/problems/{slug}"), "title": kind.title,
-                       "status": kind.status.as_u16(), "meaning": kind.meaning});
+    let shown = ProblemExplained {
+        kind: format!("/problems/{slug}"),
+        title: kind.title,
+        status: kind.status.as_u16(),
+        meaning: kind.meaning,
+    };
     Representation::json(None, &shown).answer(parts)
 }
 
 impl App {
     /// Whether requests can be answered: not while stopping, nor while the catalog can't be read.
     pub(super) fn ready(&self, parts: &Parts) -> Answer {
-        if !is_read(&parts.method) {
-            return other_method(parts, READS);
-        }
         match self.ready.load(Relaxed) {
-            true => Representation::json(None, &json!({"status": "ready"})).answer(parts),
+            true => Representation::json(None, &Status { status: "ready" }).answer(parts),
             false => Err(Problem::new(&problem::UNAVAILABLE, "the server is stopping")
                 .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"))),
         }
@@ -110,9 +104,6 @@ impl App {
 impl Call<'_> {
     /// `/metrics`, for admins unless it is configured to be public.
     pub(super) fn metrics(&self) -> Answer {
-        if !is_read(&self.parts.method) {
-            return other_method(self.parts, READS);
-        }
         if !self.app.metrics_public
             && !self.snapshot.permits(&self.principal, Right::Administer, None)
         {

@@ -37,10 +37,6 @@ impl Path {
         }
         Ok(Self { segments, slash })
     }
-
-    pub fn as_strs(&self) -> Vec<&str> {
-        self.segments.iter().map(String::as_str).collect()
-    }
 }
 
 /// Undoes percent-encoding, strictly.
@@ -99,7 +95,7 @@ mod tests {
     #[test]
     fn segments_are_split_before_they_are_decoded() {
         let path = Path::parse("/v1/d/b/a%2Fb%20c/").unwrap();
-        assert_eq!(path.as_strs(), ["v1", "d", "b", "a/b c"]);
+        assert_eq!(path.segments, ["v1", "d", "b", "a/b c"]);
         assert!(path.slash);
         assert_eq!(Path::parse("/").unwrap(), Path { segments: Vec::new(), slash: true });
     }

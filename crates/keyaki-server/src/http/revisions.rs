@@ -1,30 +1,26 @@
 //! Buckets of revisions over HTTP: items, their history, and renames.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::response::IntoResponse;
-use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::{Content, Rename, Revision, When, Written};
 use keyaki::bucket::{Caller, Request};
-use keyaki::catalog::{Access, BucketEntry, OpenBucket, check_key};
+use keyaki::catalog::Access;
 use keyaki::cell::Tid;
 use keyaki::store::Operation;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
+use super::Answer;
 use super::answer::{Representation, value, written};
 use super::body::Whole;
 use super::bounds::Held;
-use super::catalog::time;
-use super::identify::{authorisations, refuse};
+use super::inside::{InBucket, check_item};
 use super::operations::parse_rfc3339;
 use super::path::Query;
 use super::problem::{self, Problem};
-use super::{Answer, App, Call, is_read, other_method};
+use super::shapes::{RenameForm, RevisionShown};
 
 const STORE: &str = "keyaki-store-";
 const STORED_MAX: usize = 32;
@@ -107,164 +103,15 @@ const OUR_PREFIXES: [&str; 16] = [
     "x-sendfile",
 ];
 
-/// A bucket that the caller may use, as the catalog has it and open.
-pub(super) struct InBucket<'a> {
-    pub(super) call: &'a Call<'a>,
-    pub(super) names: (&'a str, &'a str),
-    pub(super) entry: &'a BucketEntry,
-    pub(super) open: Arc<OpenBucket>,
-    pub(super) caller: Caller,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RenameForm {
-    from: String,
-    to: String,
-}
-
-impl Call<'_> {
-    /// Everything below `/v1/{domain}/{bucket}/`.
-    pub(super) async fn in_bucket(
-        &self,
-        names: (&str, &str),
-        rest: &[&str],
-        slash: bool,
-        body: Body,
-    ) -> (&'static str, Answer) {
-        let route = match (rest, slash) {
-            ([], _) => "listing",
-            (["_changes"], false) => "changes",
-            (["_rename"], false) => "rename",
-            ([_], false) => "item",
-            ([_], true) => "history",
-            ([_, _], false) => "revision",
-            _ => return ("unknown", Err(Problem::not_found("there is no such route"))),
-        };
-        let inside = match self.enter(names, rest, route).await {
-            Ok(inside) => inside,
-            Err(problem) => return (route, Err(problem)),
-        };
-        let answer = match (route, rest) {
-            ("listing", _) => inside.listing().await,
-            ("changes", _) => inside.changes().await,
-            ("rename", _) => inside.rename(body).await,
-            ("item", [key]) => inside.item(key, body).await,
-            ("history", [key]) => inside.history(key).await,
-            (_, [key, which]) => inside.revision(key, which).await,
-            _ => Err(Problem::not_found("there is no such route")),
-        };
-        (route, answer)
-    }
-
-    /// Finds the bucket, and whether the caller may do what it asks for at this path.
-    async fn enter<'a>(
-        &'a self,
-        names: (&'a str, &'a str),
-        rest: &[&str],
-        route: &str,
-    ) -> Result<InBucket<'a>, Problem> {
-        let (domain, entry) = self.find_bucket(names)?;
-        let access = match is_read(&self.parts.method) || self.parts.method == Method::OPTIONS {
-            true => Access::Read,
-            false => Access::Write,
-        };
-        // A revision is its item's: nobody takes its name for a longer key.
-        let path = match route {
-            "revision" | "history" => format!("/{}", rest.first().unwrap_or(&"")),
-            _ => format!("/{}", rest.join("/")),
-        };
-        // A rename looks at its two keys, once they are known.
-        let allowed = match route {
-            "rename" => entry.allows_somewhere(domain, &self.principal, access),
-            _ => entry.allows(domain, &self.principal, access, &path),
-        };
-        if !allowed {
-            return Err(refuse(&self.principal));
-        }
-        if let (Some(key), false) = (rest.first(), matches!(route, "changes" | "rename")) {
-            check_item(key)?;
-        }
-        let open = self.app.catalog.open_bucket(names.0, entry).await?;
-        let caller = Caller {
-            user: self.principal.user.clone(),
-            authorisations: authorisations(&self.principal, self.parts)?,
-        };
-        Ok(InBucket { call: self, names, entry, open, caller })
-    }
-}
-
-/// Looks again whether a stream may go on: its caller's rights may have ended since it began.
-pub(super) struct Watch {
-    app: Arc<App>,
-    parts: Parts,
-    names: (String, String),
-    access: Access,
-    path: String,
-}
-
-impl Watch {
-    /// # Errors
-    /// `Forbidden` once it may not.
-    pub(super) async fn look(&self) -> keyaki::Result<()> {
-        let ended = || keyaki::Error::forbidden("the caller's rights have ended");
-        let call = self.app.call(&self.parts).await.map_err(|_| ended())?;
-        let (domain, bucket) = (&self.names.0[..], &self.names.1[..]);
-        let (domain, entry) = call.find_bucket((domain, bucket)).map_err(|_| ended())?;
-        match entry.allows(domain, &call.principal, self.access, &self.path) {
-            true => Ok(()),
-            false => Err(ended()),
-        }
-    }
-}
-
-fn check_item(key: &str) -> Result<(), Problem> {
-    check_key(key)?;
-    match key.starts_with('_') {
-        true => {
-            Err(Problem::bad_request("names that begin with `_` are Keyaki's own").with("key", key))
-        }
-        false => Ok(()),
-    }
-}
-
 impl InBucket<'_> {
-    pub(super) fn headers(&self) -> &HeaderMap {
-        &self.call.parts.headers
-    }
-
-    /// Looks again at rights to a path: they may end while a body is on its way, or a stream lasts.
-    pub(super) fn watch(&self, access: Access, path: &str) -> Watch {
-        let (domain, bucket) = self.names;
-        Watch {
-            app: self.call.app.clone(),
-            parts: self.call.parts.clone(),
-            names: (domain.to_owned(), bucket.to_owned()),
-            access,
-            path: path.to_owned(),
-        }
-    }
-
     /// `/{key}`.
-    async fn item(&self, key: &str, body: Body) -> Answer {
-        Query::parse(self.call.parts.uri.query(), &[])?;
-        match self.call.parts.method {
-            Method::GET | Method::HEAD => {
-                let hold = |revision: &Revision| self.hold(revision);
-                self.content(self.open.revisions.get(&self.caller, key, hold).await?)
-            }
-            Method::PUT => self.put(key, body).await,
-            Method::DELETE => self.delete(key).await,
-            _ => other_method(self.call.parts, "GET, HEAD, PUT, DELETE, OPTIONS"),
-        }
+    pub(super) async fn read(&self, key: &str) -> Answer {
+        let hold = |revision: &Revision| self.hold(revision);
+        self.content(self.open.revisions.get(&self.caller, key, hold).await?)
     }
 
     /// `/{key}/{tid or time}`.
-    async fn revision(&self, key: &str, which: &str) -> Answer {
-        if !is_read(&self.call.parts.method) {
-            return other_method(self.call.parts, "GET, HEAD, OPTIONS");
-        }
-        Query::parse(self.call.parts.uri.query(), &[])?;
+    pub(super) async fn revision(&self, key: &str, which: &str) -> Answer {
         let when = match (which.parse::<Tid>(), parse_rfc3339(which)) {
             (Ok(tid), _) => When::Tid(tid),
             (_, Some(time)) => When::Time(time),
@@ -340,7 +187,7 @@ impl InBucket<'_> {
         Ok(Request { caller: self.caller.clone(), demands: conditions.demands(there)?, operation })
     }
 
-    async fn put(&self, key: &str, body: Body) -> Answer {
+    pub(super) async fn put(&self, key: &str, body: Body) -> Answer {
         let only_changed = flag(self.headers(), "keyaki-only-if-changed")?;
         let call = self.call;
         let most = call.app.limits.body_bytes.min(self.open.revisions.content_bytes_max());
@@ -367,16 +214,14 @@ impl InBucket<'_> {
         answer(self.open.revisions.put(&request, key, &content, only_changed).await?)
     }
 
-    async fn delete(&self, key: &str) -> Answer {
+    pub(super) async fn delete(&self, key: &str) -> Answer {
         let request = self.request(key, "DELETE", &[]).await?;
         let deleted = self.open.revisions.delete(&request, key).await?;
         answer(deleted)
     }
 
-    async fn rename(&self, body: Body) -> Answer {
-        if self.call.parts.method != Method::POST {
-            return other_method(self.call.parts, "POST, OPTIONS");
-        }
+    /// `/_rename`.
+    pub(super) async fn rename(&self, body: Body) -> Answer {
         let RenameForm { from, to } = self.call.json(body).await?;
         for key in [&from, &to] {
             check_item(key)?;
@@ -394,11 +239,7 @@ impl InBucket<'_> {
     }
 
     /// `/{key}/`: its revisions.
-    async fn history(&self, key: &str) -> Answer {
-        if !is_read(&self.call.parts.method) {
-            return other_method(self.call.parts, "GET, HEAD, OPTIONS");
-        }
-        let query = Query::parse(self.call.parts.uri.query(), &["limit", "cursor"])?;
+    pub(super) async fn history(&self, key: &str, query: Query) -> Answer {
         let of = format!("history of {:?} in {}/{}", key, self.names.0, self.names.1);
         let cursors = &self.call.app.cursors;
         let after = match query.get("cursor") {
@@ -410,32 +251,10 @@ impl InBucket<'_> {
         if page.revisions.is_empty() && after.is_none() {
             return Err(Problem::not_found("there is no such item"));
         }
-        let items: Vec<Value> = page.revisions.iter().map(shown).collect();
+        let items: Vec<_> = page.revisions.iter().map(RevisionShown::from).collect();
         let next = page.next.map(|tid| cursors.seal(&of, &tid.to_string())).transpose()?;
         super::listing::paged(self.call.parts, items, next)
     }
-}
-
-/// A revision as callers see it.
-pub(super) fn shown(revision: &Revision) -> Value {
-    let stored = &revision.stored;
-    let mut shown = Map::new();
-    shown.insert("tid".to_owned(), json!(revision.tid.to_string()));
-    shown.insert("time".to_owned(), json!(time(revision.tid)));
-    if !stored.content_type.is_empty() {
-        shown.insert("contentType".to_owned(), json!(stored.content_type));
-    }
-    shown.insert("length".to_owned(), json!(stored.length));
-    shown.insert("deleted".to_owned(), json!(stored.deleted));
-    for (name, key) in [("renamedFrom", &stored.renamed_from), ("renamedTo", &stored.renamed_to)] {
-        if let Some(key) = key {
-            shown.insert(name.to_owned(), json!(key));
-        }
-    }
-    if !revision.visibility.is_empty() {
-        shown.insert("visibility".to_owned(), json!(revision.visibility));
-    }
-    Value::Object(shown)
 }
 
 fn answer(done: Written) -> Answer {
@@ -458,7 +277,8 @@ fn answer(done: Written) -> Answer {
 }
 
 fn answer_with(status: StatusCode, revision: &Revision) -> Answer {
-    let mut response = written(status, revision.tid, &shown(revision))?.into_response();
+    let mut response =
+        written(status, revision.tid, &RevisionShown::from(revision))?.into_response();
     if revision.stored.deleted {
         // The tag of something that is gone is of no use to anybody.
         response.headers_mut().remove(header::ETAG);

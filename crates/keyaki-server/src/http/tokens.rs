@@ -4,39 +4,18 @@ use axum::body::Body;
 use axum::response::IntoResponse;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use keyaki::catalog::{Changed, NewToken, Principal, Right, ServiceRecord, Token, digest_of};
 use keyaki::cell::Tid;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::answer::{Representation, value, written};
 use super::catalog::time;
 use super::identify::refuse;
 use super::operations::{parse_rfc3339, rfc3339};
 use super::problem::{self, Problem};
-use super::{Answer, Call, is_read, other_method};
+use super::shapes::{Items, ServiceForm, ServiceShown, TokenForm, TokenMade, TokenShown};
+use super::{Answer, Call};
 use crate::access::signature::{fingerprint, parse_public_key};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TokenForm {
-    user: String,
-    #[serde(default)]
-    roles: Vec<String>,
-    #[serde(default)]
-    auths: Vec<String>,
-    #[serde(default)]
-    expires: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ServiceForm {
-    public_key: String,
-    #[serde(default)]
-    description: String,
-}
 
 /// Makes a token that nobody can guess.
 pub fn new_token() -> Result<String, Problem> {
@@ -55,23 +34,14 @@ impl Call<'_> {
     }
 
     /// `/v1/_tokens`.
-    pub(super) async fn tokens(&self, body: Body) -> Answer {
-        match self.parts.method {
-            Method::GET | Method::HEAD => {
-                self.demand_admin()?;
-                let items: Vec<Value> = self.snapshot.tokens.values().map(|t| shown(t)).collect();
-                Representation::json(self.snapshot.tid, &json!({ "items": items }))
-                    .answer(self.parts)
-            }
-            Method::POST => {
-                self.demand_admin()?;
-                self.make_token(body).await
-            }
-            _ => other_method(self.parts, "GET, HEAD, POST, OPTIONS"),
-        }
+    pub(super) fn tokens(&self) -> Answer {
+        self.demand_admin()?;
+        let items = self.snapshot.tokens.values().map(|token| shown(token)).collect();
+        Representation::json(self.snapshot.tid, &Items { items }).answer(self.parts)
     }
 
-    async fn make_token(&self, body: Body) -> Answer {
+    pub(super) async fn make_token(&self, body: Body) -> Answer {
+        self.demand_admin()?;
         let form: TokenForm = self.json(body).await?;
         self.again().await?.demand_admin()?;
         let expires = form.expires.as_deref().map(|text| {
@@ -87,72 +57,69 @@ impl Call<'_> {
         };
         let secret = new_token()?;
         let id = self.app.catalog.add_token(&self.principal, &token, &digest_of(&secret)).await?;
-        let mut response =
-            written(StatusCode::CREATED, id, &json!({"id": id.to_string(), "token": secret}))?;
+        let made = TokenMade { id: id.to_string(), token: secret };
+        let mut response = written(StatusCode::CREATED, id, &made)?;
         response.headers_mut().insert(header::LOCATION, value(&format!("/v1/_tokens/{id}"))?);
         Ok(response)
     }
 
-    /// `/v1/_tokens/{id}`.
-    pub(super) async fn token(&self, id: &str) -> Answer {
+    /// A token that there is, to an admin.
+    fn find_token(&self, id: &str) -> Result<&Token, Problem> {
         self.demand_admin()?;
         let there = id.parse::<Tid>().ok().and_then(|id| self.snapshot.tokens.get(&id));
-        let absent = || Problem::not_found("there is no such token");
-        match self.parts.method {
-            Method::GET | Method::HEAD => {
-                let token = there.ok_or_else(absent)?;
-                Representation::json(Some(token.id), &shown(token)).answer(self.parts)
-            }
-            Method::DELETE => {
-                let token = there.ok_or_else(absent)?;
-                if !self.conditions()?.demands(Some(token.id))?.hold(Some(token.id)) {
-                    return Err(Problem::unmet());
-                }
-                match self.app.catalog.revoke_token(&self.principal, token.id).await? {
-                    Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-                    Changed::Unmet | Changed::Absent => Err(absent()),
-                }
-            }
-            _ => other_method(self.parts, "GET, HEAD, DELETE, OPTIONS"),
+        there.map(|token| &**token).ok_or_else(no_token)
+    }
+
+    /// `/v1/_tokens/{id}`.
+    pub(super) fn show_token(&self, id: &str) -> Answer {
+        let token = self.find_token(id)?;
+        Representation::json(Some(token.id), &shown(token)).answer(self.parts)
+    }
+
+    pub(super) async fn revoke_token(&self, id: &str) -> Answer {
+        let id = self.find_token(id)?.id;
+        if !self.conditions()?.demands(Some(id))?.hold(Some(id)) {
+            return Err(Problem::unmet());
+        }
+        match self.app.catalog.revoke_token(&self.principal, id).await? {
+            Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+            Changed::Unmet | Changed::Absent => Err(no_token()),
         }
     }
 
     /// `/v1/_services`.
     pub(super) fn services(&self) -> Answer {
-        if !is_read(&self.parts.method) {
-            return other_method(self.parts, "GET, HEAD, OPTIONS");
-        }
         self.demand_admin()?;
         let all = self.snapshot.services.iter();
-        let items: Vec<Value> = all.map(|(key, service)| shown_service(key, service)).collect();
-        Representation::json(self.snapshot.tid, &json!({ "items": items })).answer(self.parts)
+        let items = all.map(|(key, service)| shown_service(key, service)).collect();
+        Representation::json(self.snapshot.tid, &Items { items }).answer(self.parts)
+    }
+
+    /// A service's key, if there is one, to an admin.
+    fn find_service(&self, key: &str) -> Result<Option<(&ServiceRecord, Option<Tid>)>, Problem> {
+        self.demand_admin()?;
+        let there = self.snapshot.services.get(key);
+        Ok(there.map(|service| (service, service.tid.parse().ok())))
     }
 
     /// `/v1/_services/{fingerprint}`.
-    pub(super) async fn service(&self, key: &str, body: Body) -> Answer {
-        self.demand_admin()?;
-        let there = self.snapshot.services.get(key);
-        let tid = there.and_then(|service| service.tid.parse::<Tid>().ok());
-        match self.parts.method {
-            Method::GET | Method::HEAD => {
-                let service = there.ok_or_else(|| Problem::not_found("there is no such key"))?;
-                Representation::json(tid, &shown_service(key, service)).answer(self.parts)
-            }
-            Method::PUT => self.put_service(key, tid, body).await,
-            Method::DELETE => {
-                let demands = self.conditions()?.demands(tid)?;
-                let catalog = &self.app.catalog;
-                match catalog.revoke_service(&self.principal, key, &demands).await? {
-                    Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-                    Changed::Unmet => Err(Problem::unmet()),
-                    Changed::Absent => Err(Problem::not_found("there is no such key")),
-                }
-            }
-            _ => other_method(self.parts, "GET, HEAD, PUT, DELETE, OPTIONS"),
+    pub(super) fn show_service(&self, key: &str) -> Answer {
+        let (service, tid) = self.find_service(key)?.ok_or_else(no_key)?;
+        Representation::json(tid, &shown_service(key, service)).answer(self.parts)
+    }
+
+    pub(super) async fn revoke_service(&self, key: &str) -> Answer {
+        let tid = self.find_service(key)?.and_then(|(_, tid)| tid);
+        let demands = self.conditions()?.demands(tid)?;
+        match self.app.catalog.revoke_service(&self.principal, key, &demands).await? {
+            Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+            Changed::Unmet => Err(Problem::unmet()),
+            Changed::Absent => Err(no_key()),
         }
     }
 
-    async fn put_service(&self, key: &str, there: Option<Tid>, body: Body) -> Answer {
+    pub(super) async fn put_service(&self, key: &str, body: Body) -> Answer {
+        let there = self.find_service(key)?.and_then(|(_, tid)| tid);
         let demands = self.conditions()?.demands(there)?;
         let form: ServiceForm = self.json(body).await?;
         self.again().await?.demand_admin()?;
@@ -180,16 +147,34 @@ impl Call<'_> {
     }
 }
 
-fn shown(token: &Token) -> Value {
+fn no_token() -> Problem {
+    Problem::not_found("there is no such token")
+}
+
+fn no_key() -> Problem {
+    Problem::not_found("there is no such key")
+}
+
+fn shown(token: &Token) -> TokenShown {
     let record = &token.record;
     let expires = record
         .expires
         .map(|seconds| rfc3339(keyaki::cell::Time::from_micros(seconds.saturating_mul(1_000_000))));
-    json!({"id": token.id.to_string(), "user": record.user, "roles": record.roles,
-           "auths": record.auths, "expires": expires, "time": time(token.id)})
+    TokenShown {
+        id: token.id.to_string(),
+        user: record.user.clone(),
+        roles: record.roles.clone(),
+        auths: record.auths.clone(),
+        expires,
+        time: time(token.id),
+    }
 }
 
-fn shown_service(key: &str, service: &ServiceRecord) -> Value {
-    json!({"fingerprint": key, "publicKey": service.public_key,
-           "description": service.description, "tid": service.tid})
+fn shown_service(key: &str, service: &ServiceRecord) -> ServiceShown {
+    ServiceShown {
+        fingerprint: key.to_owned(),
+        public_key: service.public_key.clone(),
+        description: service.description.clone(),
+        tid: service.tid.clone(),
+    }
 }

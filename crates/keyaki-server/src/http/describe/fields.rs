@@ -1,0 +1,194 @@
+//! Every parameter and every header of an answer, once.
+
+use serde_json::{Value, json};
+use utoipa::openapi::header::{Header, HeaderBuilder};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{Ref, Required};
+
+use crate::http::problem::KINDS;
+use crate::http::shapes::KEY;
+
+const LABEL: &str = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+/// Tags between commas, or a star.
+const ENTITY_TAGS: &str =
+    r#"^[ \t]*(\*|(,[ \t]*)*(W/)?"[!#-~]*"([ \t]*,([ \t]*(W/)?"[!#-~]*")?)*)[ \t]*$"#;
+
+pub fn parameter(name: &str) -> Ref {
+    Ref::new(format!("#/components/parameters/{name}"))
+}
+
+pub fn header(name: &str) -> Ref {
+    Ref::new(format!("#/components/headers/{name}"))
+}
+
+/// By their names.
+pub fn parameters() -> impl Iterator<Item = (&'static str, Parameter)> {
+    path().into_iter().chain(query()).chain(request_headers())
+}
+
+type Named<const N: usize> = [(&'static str, Parameter); N];
+
+fn path() -> Named<7> {
+    let one = |name, about: &str, example: Value, schema: ObjectBuilder| {
+        let parameter = field(name, ParameterIn::Path, about, schema);
+        (name, parameter.required(Required::True).example(Some(example)).build())
+    };
+    let slugs = KINDS.iter().map(|kind| kind.slug);
+    let tid = || text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
+    [
+        one(
+            "domain",
+            "Named like a host.",
+            json!("demo.example"),
+            text().max_length(Some(253)).pattern(Some(format!(r"^{LABEL}(\.{LABEL})*$"))),
+        ),
+        one(
+            "bucket",
+            "Letters a to z, digits, `_` and `-`.",
+            json!("pages"),
+            text().pattern(Some("^[a-z0-9][a-z0-9_-]{0,63}$")),
+        ),
+        one(
+            "key",
+            "Any text without control characters, at most 1 KiB; a slash is `%2F`. Keys that begin with `_` are Keyaki's own.",
+            json!("welcome"),
+            text().min_length(Some(1)).max_length(Some(1024)).pattern(Some(KEY)),
+        ),
+        one(
+            "revision",
+            "A tid, or an RFC 3339 time.",
+            json!("2036-01-01T00:00:00Z"),
+            text().min_length(Some(1)),
+        ),
+        one("id", "A token's id.", json!("01940000-0000-7000-8000-000000000000"), tid()),
+        one(
+            "fingerprint",
+            "SHA-256 of the raw key, in hexadecimal.",
+            json!("21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9"),
+            text().pattern(Some("^[0-9a-f]{64}$")),
+        ),
+        one(
+            "slug",
+            "The end of a problem's `type`.",
+            json!("not-found"),
+            text().enum_values(Some(slugs)),
+        ),
+    ]
+}
+
+fn query() -> Named<6> {
+    let one = |name, about: &str, schema: ObjectBuilder| {
+        (name, field(name, ParameterIn::Query, about, schema).build())
+    };
+    let limit = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(1000))
+        .default(Some(json!(100)));
+    [
+        one("limit", "How many items a page has at most.", limit),
+        one("cursor", "Where to go on: `next` of the page before.", text()),
+        one("prefix", "Only keys that begin with this.", text()),
+        one("from", "Only keys from this one on.", text()),
+        one("to", "Only keys before this one.", text()),
+        one(
+            "since",
+            "Only changes after this one.",
+            text().format(Some(SchemaFormat::Custom("uuid".to_owned()))),
+        ),
+    ]
+}
+
+fn request_headers() -> Named<11> {
+    let one = |name, about: &str, schema: ObjectBuilder| {
+        (name, field(name, ParameterIn::Header, about, schema).build())
+    };
+    let tags = || text().pattern(Some(ENTITY_TAGS));
+    let whole = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0))
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+    [
+        one("If-Match", "Only if it has one of these tags; `*`: only if it is there.", tags()),
+        one(
+            "If-None-Match",
+            "Only if it has none of these tags; `*`: only if it is not there.",
+            tags(),
+        ),
+        one(
+            "If-Modified-Since",
+            "Only if it has changed since. What is no date is ignored.",
+            text(),
+        ),
+        one(
+            "If-Unmodified-Since",
+            "Only if it has not changed since. What is no date is ignored.",
+            text(),
+        ),
+        one(
+            "Idempotency-Key",
+            "The caller's name for this operation: a repeat changes nothing and gets the first answer.",
+            text().pattern(Some("^[!-~]{1,200}$")),
+        ),
+        one("Idempotency-Sequence", "Which step of that operation it is.", whole),
+        one(
+            "Keyaki-Auths",
+            "Narrows what the request sees to these of the caller's authorisations.",
+            text(),
+        ),
+        one("Keyaki-Visibility", "Who may see what is written: `a&(b|c)`.", text()),
+        one(
+            "Keyaki-Only-If-Changed",
+            "Stores only what differs from what is there.",
+            text().enum_values(Some(["true", "false"])),
+        ),
+        one(
+            "Keyaki-Session",
+            "Of a write's answer: the read reflects that write, or waits for it.",
+            text(),
+        ),
+        one("Last-Event-ID", "Where an event stream goes on.", text()),
+    ]
+}
+
+fn field(name: &str, place: ParameterIn, about: &str, schema: ObjectBuilder) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(Required::False)
+        .description(Some(about))
+        .schema(Some(schema))
+}
+
+/// Headers of answers, by their names.
+pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
+    [
+        ("Allow", "The methods that there are."),
+        ("Cache-Control", "Answers are for their caller, and asked about anew."),
+        ("Content-Disposition", "As it was stored."),
+        ("Content-Language", "As it was stored."),
+        ("Content-Security-Policy", "What is stored is data, and no part of a site."),
+        ("ETag", "The tid of what there is, between quotes."),
+        ("Idempotency-Replayed", "`true` if this answers a repeat."),
+        ("Keyaki-Session", "Lets later reads reflect this write."),
+        ("Keyaki-Unchanged", "`true` if nothing had to be stored."),
+        ("Keyaki-Visibility", "Who may see it."),
+        ("Last-Modified", "The time of that tid."),
+        ("Link", "`rel=\"next\"`: the next page."),
+        ("Location", "Where it is."),
+        ("Retry-After", "Seconds to wait."),
+        ("Vary", "What the answer depends on."),
+        ("WWW-Authenticate", "How to say who one is."),
+        ("X-Request-Id", "Under which the log has it."),
+    ]
+    .into_iter()
+    .map(|(name, about)| {
+        let header = HeaderBuilder::new().schema(Some(Object::with_type(Type::String)));
+        (name, header.description(Some(about)).build())
+    })
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}

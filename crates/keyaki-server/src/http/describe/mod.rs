@@ -1,0 +1,247 @@
+//! What `/openapi.json` says, made from the route table: each operation's sketch says what the table can't, and the
+//! schemas are those of the shapes that handlers read and write.
+
+pub mod catalog;
+mod fields;
+pub mod operations;
+pub mod revisions;
+mod sketch;
+pub mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use utoipa::openapi::path::{HttpMethod, Paths};
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    Components, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Response,
+    ResponseBuilder, Schema,
+};
+
+use super::problem::{self, KINDS, ProblemKind};
+use super::routes::ROUTES;
+pub use sketch::Sketch;
+
+/// The one way to say who one is.
+const BEARER: &str = "bearer";
+const ABOUT: &str = "Typed buckets over one sorted cell store. Domains hold buckets, buckets hold items.\n\n\
+    Errors are problem documents (RFC 9457). Whatever can be read answers HEAD too, and every path OPTIONS. Writes \
+    and reads take the conditions of RFC 9110: where one may refuse a request for what is there by then (412), the \
+    operation lists it under `x-conditions`, for OpenAPI has no word for a request that is right, and late.";
+const TAGS: [(&str, &str); 6] = [
+    (
+        revisions::TAG,
+        "Items of buckets of type `revisions`: content, its history, renames, changes.",
+    ),
+    (catalog::BUCKETS, "Where items live: type, options, ACL, quota, backend."),
+    (catalog::DOMAINS, "Where buckets live: owners, bucket creators, quota."),
+    (tokens::TOKENS, "Who callers are. For admins."),
+    (tokens::SERVICES, "Keys of services that sign requests (RFC 9421). For admins."),
+    (operations::TAG, "For those who run it."),
+];
+
+/// The whole document, for a server with these backends.
+pub fn document(backends: &BTreeSet<String>) -> OpenApi {
+    let mut components = Components::new();
+    let mut paths = Paths::new();
+    for route in ROUTES.iter() {
+        for operation in &route.operations {
+            let method = match operation.method.as_str() {
+                "PUT" => HttpMethod::Put,
+                "POST" => HttpMethod::Post,
+                "DELETE" => HttpMethod::Delete,
+                _ => HttpMethod::Get,
+            };
+            let sketch = (operation.describe)(Sketch::of(route, operation));
+            let (described, schemas) = sketch.finish();
+            components.schemas.extend(schemas);
+            paths.add_path_operation(route.template, vec![method], described);
+        }
+    }
+    if let Some(RefOr::T(Schema::Object(form))) = components.schemas.get_mut("BucketForm") {
+        set_backends(form, backends);
+    }
+    components.schemas.insert("Problem".to_owned(), problem_schema().into());
+    components.parameters.extend(named(fields::parameters()));
+    components.headers.extend(named(fields::headers()));
+    let problems = KINDS.iter().map(|kind| (kind.slug, problem_response(kind)));
+    components.responses.extend(named(problems));
+    components.add_security_scheme(BEARER, bearer());
+    let tags =
+        TAGS.map(|(name, about)| TagBuilder::new().name(name).description(Some(about)).build());
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Keyaki")
+                .version(env!("CARGO_PKG_VERSION"))
+                .description(Some(ABOUT))
+                .build(),
+        )
+        .paths(paths)
+        .components(Some(components))
+        .tags(Some(tags))
+        .build()
+}
+
+/// Which backends a bucket may name is known, and whether any of them replicates.
+fn set_backends(form: &mut Object, backends: &BTreeSet<String>) {
+    let names = backends.iter().map(|name| json!(name)).chain([Value::Null]);
+    let about = "Where it lives; chosen when it is made.";
+    let backend = ObjectBuilder::new().enum_values(Some(names)).description(Some(about));
+    form.properties.insert(
+        "backend".to_owned(),
+        Schema::from(backend.schema_type(SchemaType::AnyValue)).into(),
+    );
+    if !backends.contains("cql") {
+        let about = "For clusters, of which this server has none.";
+        let none = ObjectBuilder::new().schema_type(Type::Null).description(Some(about));
+        form.properties.insert("replication".to_owned(), Schema::from(none).into());
+    }
+}
+
+fn named<T>(all: impl IntoIterator<Item = (&'static str, T)>) -> BTreeMap<String, RefOr<T>> {
+    all.into_iter().map(|(name, one)| (name.to_owned(), RefOr::T(one))).collect()
+}
+
+fn bearer() -> SecurityScheme {
+    SecurityScheme::Http(
+        HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A token of this server, or a JWT that it knows the key of."))
+            .build(),
+    )
+}
+
+fn problem_schema() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let slugs = KINDS.iter().map(|kind| format!("/problems/{}", kind.slug));
+    ObjectBuilder::new()
+        .property("type", text().enum_values(Some(slugs)))
+        .property("title", text())
+        .property(
+            "status",
+            ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(400)).maximum(Some(599)),
+        )
+        .property("detail", text())
+        .property("instance", text())
+        .required("type")
+        .required("title")
+        .required("status")
+        .required("detail")
+        .required("instance")
+        .additional_properties(Some(AdditionalProperties::RefOr(RefOr::T(text().into()))))
+        .description(Some("Why a request was not done. Further members say where and how much."))
+        .into()
+}
+
+fn problem_response(kind: &ProblemKind) -> Response {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    let response = ResponseBuilder::new()
+        .description(format!("{}. {}", kind.title, kind.meaning))
+        .content("application/problem+json", content)
+        .header_ref("X-Request-Id", fields::header("X-Request-Id"));
+    let extra = match kind.slug {
+        slug if slug == problem::UNAUTHENTICATED.slug => "WWW-Authenticate",
+        slug if slug == problem::UNAVAILABLE.slug => "Retry-After",
+        slug if slug == problem::METHOD_NOT_ALLOWED.slug => "Allow",
+        _ => return response.build(),
+    };
+    response.header_ref(extra, fields::header(extra)).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// All references of a document, wherever they are.
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+
+    fn written() -> Value {
+        json!(document(&BTreeSet::from(["default".to_owned()])))
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let (document, mut found) = (written(), Vec::new());
+        references(&document, &mut found);
+        assert!(found.len() > 100);
+        for reference in found {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn the_table_and_the_document_agree() {
+        let document = written();
+        let paths = document["paths"].as_object().unwrap();
+        assert_eq!(document["openapi"], "3.1.0");
+        assert_eq!(paths.len(), ROUTES.len());
+        let mut ids = HashSet::new();
+        for route in ROUTES.iter() {
+            let methods = paths[route.template].as_object().unwrap();
+            assert_eq!(methods.len(), route.operations.len(), "{}", route.template);
+            for operation in &route.operations {
+                let told = &methods[&operation.method.as_str().to_ascii_lowercase()];
+                let id = told["operationId"].as_str().expect(route.template);
+                assert!(ids.insert(id.to_owned()), "{id} is there twice");
+                assert!(told["summary"].is_string() && told["tags"][0].is_string(), "{id}");
+                let status = |status: &String| status.starts_with('2');
+                assert!(told["responses"].as_object().unwrap().keys().any(status), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn links_lead_to_operations_and_name_their_parameters() {
+        let document = written();
+        let operations = || {
+            let paths = document["paths"].as_object().into_iter().flat_map(|paths| paths.values());
+            paths.filter_map(Value::as_object).flat_map(|path| path.values())
+        };
+        let mut links = 0;
+        for operation in operations() {
+            let responses = operation["responses"].as_object().unwrap();
+            let all = responses.values().filter_map(|response| response["links"].as_object());
+            for link in all.flat_map(|all| all.values()) {
+                links += 1;
+                let to = operations().find(|other| other["operationId"] == link["operationId"]);
+                let to = to.expect("there is such an operation");
+                let takes = |name: &str| {
+                    let reference = format!("#/components/parameters/{name}");
+                    let listed = to["parameters"].as_array().unwrap();
+                    listed.iter().any(|parameter| parameter["$ref"] == reference[..])
+                };
+                for name in link["parameters"].as_object().unwrap().keys() {
+                    assert!(takes(name), "{link}");
+                }
+            }
+        }
+        assert!(links > 5);
+    }
+
+    #[test]
+    fn the_paths_of_templates_are_told_apart() {
+        let shape = |template: &str| {
+            let segments = template.split('/');
+            let shown =
+                |segment: &str| if segment.starts_with('{') { "{}" } else { segment }.to_owned();
+            segments.map(shown).collect::<Vec<_>>()
+        };
+        let shapes: HashSet<_> = ROUTES.iter().map(|route| shape(route.template)).collect();
+        assert_eq!(shapes.len(), ROUTES.len());
+    }
+}

@@ -1,0 +1,109 @@
+//! Inside a bucket: found, and open to a caller who may do there what it asks for. What all types of buckets share.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, Method};
+use keyaki::bucket::Caller;
+use keyaki::catalog::{Access, BucketEntry, OpenBucket, check_key};
+
+use super::identify::{authorisations, refuse};
+use super::problem::Problem;
+use super::routes::About;
+use super::{App, Call, is_read};
+
+/// A bucket that the caller may use, as the catalog has it and open.
+pub struct InBucket<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) names: (&'a str, &'a str),
+    pub(super) entry: &'a BucketEntry,
+    pub(super) open: Arc<OpenBucket>,
+    pub(super) caller: Caller,
+}
+
+impl Call<'_> {
+    /// Finds the bucket, and whether the caller may do what it asks for: `at` has domain, bucket and item.
+    pub(super) async fn enter<'a>(
+        &'a self,
+        at: &[&'a str],
+        about: About,
+    ) -> Result<InBucket<'a>, Problem> {
+        let names = (at[0], at[1]);
+        let (domain, entry) = self.find_bucket(names)?;
+        let access = match is_read(&self.parts.method) || self.parts.method == Method::OPTIONS {
+            true => Access::Read,
+            false => Access::Write,
+        };
+        let allowed = match about {
+            About::Path(path) => entry.allows(domain, &self.principal, access, path),
+            // A revision is its item's: nobody takes its name for a longer key.
+            About::Item => entry.allows(domain, &self.principal, access, &format!("/{}", at[2])),
+            About::Body => entry.allows_somewhere(domain, &self.principal, access),
+        };
+        if !allowed {
+            return Err(refuse(&self.principal));
+        }
+        if let About::Item = about {
+            check_item(at[2])?;
+        }
+        let open = self.app.catalog.open_bucket(names.0, entry).await?;
+        let caller = Caller {
+            user: self.principal.user.clone(),
+            authorisations: authorisations(&self.principal, self.parts)?,
+        };
+        Ok(InBucket { call: self, names, entry, open, caller })
+    }
+}
+
+/// Looks again whether a stream may go on: its caller's rights may have ended since it began.
+pub(super) struct Watch {
+    app: Arc<App>,
+    parts: Parts,
+    names: (String, String),
+    access: Access,
+    path: String,
+}
+
+impl Watch {
+    /// # Errors
+    /// `Forbidden` once it may not.
+    pub(super) async fn look(&self) -> keyaki::Result<()> {
+        let ended = || keyaki::Error::forbidden("the caller's rights have ended");
+        let call = self.app.call(&self.parts).await.map_err(|_| ended())?;
+        let (domain, bucket) = (&self.names.0[..], &self.names.1[..]);
+        let (domain, entry) = call.find_bucket((domain, bucket)).map_err(|_| ended())?;
+        match entry.allows(domain, &call.principal, self.access, &self.path) {
+            true => Ok(()),
+            false => Err(ended()),
+        }
+    }
+}
+
+/// Refuses what no item can be called.
+pub(super) fn check_item(key: &str) -> Result<(), Problem> {
+    check_key(key)?;
+    match key.starts_with('_') {
+        true => {
+            Err(Problem::bad_request("names that begin with `_` are Keyaki's own").with("key", key))
+        }
+        false => Ok(()),
+    }
+}
+
+impl InBucket<'_> {
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.call.parts.headers
+    }
+
+    /// Looks again at rights to a path: they may end while a body is on its way, or a stream lasts.
+    pub(super) fn watch(&self, access: Access, path: &str) -> Watch {
+        let (domain, bucket) = self.names;
+        Watch {
+            app: self.call.app.clone(),
+            parts: self.call.parts.clone(),
+            names: (domain.to_owned(), bucket.to_owned()),
+            access,
+            path: path.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The route table: our whole HTTP surface on one screen. What a path leads to, which methods it has, what `Allow` says
+//! and what `/openapi.json` tells all come from here, so that none of them can differ from the others.
+//!
+//! The first template that fits wins. A slash at the end of a path counts only inside buckets, where `/{key}/` is not
+//! `/{key}`.
+
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Body;
+use axum::response::IntoResponse;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+
+use super::describe::{Sketch, catalog, operations as health, revisions, tokens};
+use super::inside::InBucket;
+use super::path::{Path, Query};
+use super::problem::{self, Problem};
+use super::{Answer, App, Call, is_read};
+use super::{docs, operations};
+use Handler::{Inside, Known, Open};
+
+/// Somewhere to go.
+pub struct Route {
+    /// For metrics and logs.
+    pub name: &'static str,
+    pub template: &'static str,
+    pub operations: Vec<Operation>,
+    /// The template's; None where a parameter is.
+    segments: Vec<Option<&'static str>>,
+    in_bucket: bool,
+    allow: HeaderValue,
+}
+
+/// Something to do there.
+pub struct Operation {
+    pub method: Method,
+    /// The parameters that its query may have; others are refused.
+    pub query: &'static [&'static str],
+    pub describe: fn(Sketch) -> Sketch,
+    pub handler: Handler,
+}
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// Who does it, by how much must be known before.
+pub enum Handler {
+    /// Nothing.
+    Open(for<'a> fn(&'a App, &'a Parts, Asked<'a>) -> Answering<'a>),
+    /// Who the caller is.
+    Known(for<'a> fn(&'a Call<'a>, Asked<'a>) -> Answering<'a>),
+    /// That the caller may use the bucket for it.
+    Inside(About, for<'a> fn(&'a InBucket<'a>, Asked<'a>) -> Answering<'a>),
+}
+
+/// What a bucket's ACL is asked about.
+#[derive(Clone, Copy)]
+pub enum About {
+    /// This path.
+    Path(&'static str),
+    /// The item that the path names.
+    Item,
+    /// What the body will name; somewhere in the bucket till then.
+    Body,
+}
+
+/// What a request brings.
+pub struct Asked<'a> {
+    /// The values of the template's parameters, in order.
+    pub at: Vec<&'a str>,
+    pub query: Query,
+    pub body: Body,
+}
+
+const PAGE: &[&str] = &["limit", "cursor"];
+const LISTING: &[&str] = &["prefix", "from", "to", "limit", "cursor"];
+const FEED: &[&str] = &["since", "limit"];
+
+#[rustfmt::skip] // One line for each thing to do.
+pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
+    route("healthz", "/healthz", vec![get(health::alive, Open(|_, p, _| Box::pin(async { operations::health(p) })))]),
+    route("readyz", "/readyz", vec![get(health::ready, Open(|app, p, _| Box::pin(async { app.ready(p) })))]),
+    route("problems", "/problems/{slug}", vec![get(
+        health::problem,
+        Open(|_, p, asked| Box::pin(async move { operations::explain(p, asked.at[0]) })),
+    )]),
+    route("openapi", "/openapi.json", vec![get(health::openapi, Open(|app, p, _| Box::pin(async { docs::openapi(app, p) })))]),
+    route("docs", "/docs", vec![get(health::docs, Open(|_, p, _| Box::pin(async { docs::page(p) })))]),
+    route("docs", "/docs/{asset}", vec![get(
+        health::asset,
+        Open(|_, p, asked| Box::pin(async move { docs::asset(p, asked.at[0]) })),
+    )]),
+    route("metrics", "/metrics", vec![get(health::metrics, Known(|call, _| Box::pin(async { call.metrics() })))]),
+    route("domains", "/v1/", vec![get(catalog::domains, Known(|call, _| Box::pin(call.domains())))]),
+    route("tokens", "/v1/_tokens", vec![
+        get(tokens::list, Known(|call, _| Box::pin(async { call.tokens() }))),
+        post(tokens::make, Known(|call, asked| Box::pin(call.make_token(asked.body)))),
+    ]),
+    route("token", "/v1/_tokens/{id}", vec![
+        get(tokens::show, Known(|call, asked| Box::pin(async move { call.show_token(asked.at[0]) }))),
+        delete(tokens::revoke, Known(|call, asked| Box::pin(call.revoke_token(asked.at[0])))),
+    ]),
+    route("services", "/v1/_services", vec![get(tokens::services, Known(|call, _| Box::pin(async { call.services() })))]),
+    route("service", "/v1/_services/{fingerprint}", vec![
+        get(tokens::service, Known(|call, asked| Box::pin(async move { call.show_service(asked.at[0]) }))),
+        put(tokens::put_service, Known(|call, asked| Box::pin(call.put_service(asked.at[0], asked.body)))),
+        delete(tokens::revoke_service, Known(|call, asked| Box::pin(call.revoke_service(asked.at[0])))),
+    ]),
+    route("domain", "/v1/{domain}", vec![
+        get(catalog::domain, Known(|call, asked| Box::pin(async move { call.show_domain(asked.at[0]) }))),
+        put(catalog::put_domain, Known(|call, asked| Box::pin(call.put_domain(asked.at[0], asked.body)))),
+        delete(catalog::delete_domain, Known(|call, asked| Box::pin(call.delete_domain(asked.at[0])))),
+    ]),
+    route("bucket", "/v1/{domain}/{bucket}", vec![
+        get(catalog::bucket, Known(|call, asked| Box::pin(call.show_bucket((asked.at[0], asked.at[1]))))),
+        put(catalog::put_bucket, Known(|call, asked| Box::pin(call.put_bucket((asked.at[0], asked.at[1]), asked.body)))),
+        delete(catalog::delete_bucket, Known(|call, asked| Box::pin(call.delete_bucket((asked.at[0], asked.at[1]))))),
+    ]),
+    route("listing", "/v1/{domain}/{bucket}/", vec![
+        get(revisions::list, Inside(About::Path("/"), |inside, asked| Box::pin(inside.listing(asked.query)))).with(LISTING),
+    ]),
+    route("changes", "/v1/{domain}/{bucket}/_changes", vec![
+        get(revisions::changes, Inside(About::Path("/_changes"), |inside, asked| Box::pin(inside.changes(asked.query))))
+            .with(FEED),
+    ]),
+    route("rename", "/v1/{domain}/{bucket}/_rename", vec![
+        post(revisions::rename, Inside(About::Body, |inside, asked| Box::pin(inside.rename(asked.body)))),
+    ]),
+    route("item", "/v1/{domain}/{bucket}/{key}", vec![
+        get(revisions::read, Inside(About::Item, |inside, asked| Box::pin(inside.read(asked.at[2])))),
+        put(revisions::write, Inside(About::Item, |inside, asked| Box::pin(inside.put(asked.at[2], asked.body)))),
+        delete(revisions::delete, Inside(About::Item, |inside, asked| Box::pin(inside.delete(asked.at[2])))),
+    ]),
+    route("history", "/v1/{domain}/{bucket}/{key}/", vec![
+        get(revisions::history, Inside(About::Item, |inside, asked| Box::pin(inside.history(asked.at[2], asked.query))))
+            .with(PAGE),
+    ]),
+    route("revision", "/v1/{domain}/{bucket}/{key}/{revision}", vec![
+        get(revisions::revision, Inside(About::Item, |inside, asked| Box::pin(inside.revision(asked.at[2], asked.at[3])))),
+    ]),
+]);
+
+type Describe = fn(Sketch) -> Sketch;
+
+fn get(describe: Describe, handler: Handler) -> Operation {
+    Operation { method: Method::GET, query: &[], describe, handler }
+}
+
+fn put(describe: Describe, handler: Handler) -> Operation {
+    Operation { method: Method::PUT, query: &[], describe, handler }
+}
+
+fn post(describe: Describe, handler: Handler) -> Operation {
+    Operation { method: Method::POST, query: &[], describe, handler }
+}
+
+fn delete(describe: Describe, handler: Handler) -> Operation {
+    Operation { method: Method::DELETE, query: &[], describe, handler }
+}
+
+impl Operation {
+    fn with(self, query: &'static [&'static str]) -> Self {
+        Self { query, ..self }
+    }
+}
+
+fn route(name: &'static str, template: &'static str, operations: Vec<Operation>) -> Route {
+    let segments = template.split('/').filter(|segment| !segment.is_empty());
+    let literal = |segment: &'static str| (!segment.starts_with('{')).then_some(segment);
+    Route {
+        name,
+        template,
+        segments: segments.map(literal).collect(),
+        in_bucket: template.contains("{bucket}"),
+        allow: allowed(&operations),
+        operations,
+    }
+}
+
+/// The methods of a route: what can be read has a head, and every route can be asked for this.
+fn allowed(operations: &[Operation]) -> HeaderValue {
+    let mut methods = Vec::new();
+    for operation in operations {
+        methods.push(operation.method.as_str());
+        if operation.method == Method::GET {
+            methods.push("HEAD");
+        }
+    }
+    methods.push("OPTIONS");
+    HeaderValue::try_from(methods.join(", ")).expect("methods are plain text")
+}
+
+impl Route {
+    /// The values of the parameters, if the path is of this form.
+    fn fit<'a>(&self, path: &'a Path) -> Option<Vec<&'a str>> {
+        if path.segments.len() != self.segments.len() {
+            return None;
+        }
+        if self.in_bucket && self.template.ends_with('/') != path.slash {
+            return None;
+        }
+        let mut at = Vec::new();
+        for (segment, wanted) in path.segments.iter().zip(&self.segments) {
+            match wanted {
+                Some(literal) if literal == segment => {}
+                Some(_) => return None,
+                None => at.push(&segment[..]),
+            }
+        }
+        Some(at)
+    }
+}
+
+/// Where a path leads, and with what.
+pub struct Found<'a> {
+    route: &'static Route,
+    at: Vec<&'a str>,
+}
+
+/// Finds the way.
+pub fn find(path: &Path) -> Option<Found<'_>> {
+    ROUTES.iter().find_map(|route| route.fit(path).map(|at| Found { route, at }))
+}
+
+impl Found<'_> {
+    pub fn name(&self) -> &'static str {
+        self.route.name
+    }
+
+    /// Does what is asked for.
+    pub async fn run(self, app: &Arc<App>, parts: &Parts, body: Body) -> Answer {
+        let method = if is_read(&parts.method) { &Method::GET } else { &parts.method };
+        let mut operations = self.route.operations.iter();
+        let Some(operation) = operations.find(|operation| operation.method == *method) else {
+            return self.other_method(parts);
+        };
+        let at = self.at;
+        let query = || Query::parse(parts.uri.query(), operation.query);
+        match operation.handler {
+            Open(handler) => handler(app, parts, Asked { at, query: Query::default(), body }).await,
+            Known(handler) => {
+                let call = app.call(parts).await?;
+                handler(&call, Asked { at, query: query()?, body }).await
+            }
+            Inside(about, handler) => {
+                let call = app.call(parts).await?;
+                let asked = Asked { at, query: query()?, body };
+                let inside = call.enter(&asked.at, about).await?;
+                handler(&inside, asked).await
+            }
+        }
+    }
+
+    /// The answer to a method that a resource doesn't have, or to OPTIONS.
+    fn other_method(&self, parts: &Parts) -> Answer {
+        let allow = self.route.allow.clone();
+        if parts.method == Method::OPTIONS {
+            return Ok((StatusCode::NO_CONTENT, [(header::ALLOW, allow)]).into_response());
+        }
+        Err(Problem::new(&problem::METHOD_NOT_ALLOWED, "this resource has no such method")
+            .with("method", parts.method.as_str())
+            .with_header(header::ALLOW, allow))
+    }
+}
