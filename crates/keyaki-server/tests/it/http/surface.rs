@@ -54,7 +54,8 @@ fn every_reference_of_the_document_leads_somewhere() {
 
 #[test]
 fn every_path_has_the_methods_that_are_told_and_no_others() {
-    let server = Server::start().with_bucket(open_bucket());
+    let server = Server::start();
+    server.with_bucket(open_bucket());
     let document = document(&server);
     for (template, path) in paths(&document) {
         let told = document["paths"][&template].as_object().unwrap();
@@ -122,7 +123,8 @@ fn whoever_may_see_nothing_may_see_the_document_and_the_page() {
 
 #[test]
 fn what_no_query_takes_is_refused() {
-    let server = Server::start().with_bucket(open_bucket());
+    let server = Server::start();
+    server.with_bucket(open_bucket());
     for path in ["/v1/?x=1", "/v1/d.example?x=1", "/v1/d.example/b?limit=1", "/v1/_tokens?x=1"] {
         let refused = server.ask("GET", path).admin().send();
         refused.demand_problem(400);
