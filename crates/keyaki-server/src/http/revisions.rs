@@ -220,6 +220,9 @@ impl Watch {
 
 fn check_item(key: &str) -> Result<(), Problem> {
     check_key(key)?;
+    if key == "." || key == ".." {
+        return Err(Problem::bad_request("no path leads to such a key").with("key", key));
+    }
     match key.starts_with('_') {
         true => {
             Err(Problem::bad_request("names that begin with `_` are Keyaki's own").with("key", key))
@@ -348,6 +351,7 @@ impl InBucket<'_> {
         let visibility =
             single(self.headers(), "keyaki-visibility")?.unwrap_or_default().to_owned();
         self.caller.check_label(&visibility)?;
+        self.answer_early(key).await?;
         // Its room is taken until it is stored.
         let Whole { bytes, held: _held } =
             super::body::read(&call.app.bounds, self.headers(), body, most).await?;
@@ -364,6 +368,19 @@ impl InBucket<'_> {
         ];
         let request = self.request(key, "PUT", &parameters).await?;
         answer(self.open.revisions.put(&request, key, &content, only_changed).await?)
+    }
+
+    /// Whoever waits to be told to send its content is told at once if that would be in vain.
+    async fn answer_early(&self, key: &str) -> Result<(), Problem> {
+        let headers = self.headers();
+        if !headers.contains_key(header::EXPECT) || headers.contains_key("idempotency-key") {
+            return Ok(());
+        }
+        let there = self.open.revisions.current(&self.caller, key).await?.map(|r| r.tid);
+        match self.call.conditions()?.demands(there)?.hold(there) {
+            true => Ok(()),
+            false => Err(Problem::unmet()),
+        }
     }
 
     async fn delete(&self, key: &str) -> Answer {
