@@ -82,6 +82,9 @@ impl Watch {
 /// Refuses what no item can be called.
 pub(super) fn check_item(key: &str) -> Result<(), Problem> {
     check_key(key)?;
+    if key == "." || key == ".." {
+        return Err(Problem::bad_request("no path leads to such a key").with("key", key));
+    }
     match key.starts_with('_') {
         true => {
             Err(Problem::bad_request("names that begin with `_` are Keyaki's own").with("key", key))

@@ -196,6 +196,7 @@ impl InBucket<'_> {
         let visibility =
             single(self.headers(), "keyaki-visibility")?.unwrap_or_default().to_owned();
         self.caller.check_label(&visibility)?;
+        self.answer_early(key).await?;
         // Its room is taken until it is stored.
         let Whole { bytes, held: _held } =
             super::body::read(&call.app.bounds, self.headers(), body, most).await?;
@@ -214,7 +215,24 @@ impl InBucket<'_> {
         answer(self.open.revisions.put(&request, key, &content, only_changed).await?)
     }
 
+<<<<<<< HEAD
     pub(super) async fn delete(&self, key: &str) -> Answer {
+=======
+    /// Whoever waits to be told to send its content is told at once if that would be in vain.
+    async fn answer_early(&self, key: &str) -> Result<(), Problem> {
+        let headers = self.headers();
+        if !headers.contains_key(header::EXPECT) || headers.contains_key("idempotency-key") {
+            return Ok(());
+        }
+        let there = self.open.revisions.current(&self.caller, key).await?.map(|r| r.tid);
+        match self.call.conditions()?.demands(there)?.hold(there) {
+            true => Ok(()),
+            false => Err(Problem::unmet()),
+        }
+    }
+
+    async fn delete(&self, key: &str) -> Answer {
+>>>>>>> hard
         let request = self.request(key, "DELETE", &[]).await?;
         let deleted = self.open.revisions.delete(&request, key).await?;
         answer(deleted)

@@ -142,3 +142,76 @@ fn cql_a_revoked_token_is_honoured_by_no_server() {
     assert_eq!(one.ask("DELETE", &path).admin().send().status, 204);
     assert_eq!((get(&other), get(&one)), (401, 401), "once it is acknowledged, nobody honours it");
 }
+
+/// What all items of the bucket say, in order.
+fn contents(server: &Server) -> Vec<String> {
+    let listed = server.ask("GET", &format!("{BUCKET}/?limit=1000")).settled().send().value();
+    let paths = listed["items"].as_array().unwrap().iter();
+    let paths = paths.map(|item| format!("{BUCKET}/{}", item["key"].as_str().unwrap()));
+    let read = paths.map(|path| server.ask("GET", &path).send());
+    let mut said: Vec<String> =
+        read.filter(|read| read.status == 200).map(|read| read.text().to_owned()).collect();
+    said.sort();
+    said
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
+fn cql_a_rename_happens_once_whichever_server_is_asked() {
+    let cluster = Cluster::new();
+    let (one, other) = (cluster.server(), cluster.server());
+    one.with_bucket(open_bucket());
+    let rename = format!("{BUCKET}/_rename");
+    within(Duration::from_secs(5), "the other server knows the bucket", || {
+        other.ask("GET", BUCKET).admin().send().status == 200
+    });
+    for round in 0..4 {
+        let from = format!("from{round}");
+        one.ask("PUT", &format!("{BUCKET}/{from}")).admin().text(&from);
+        let statuses: Vec<u16> = std::thread::scope(|scope| {
+            let rename = |number: usize| {
+                let server = if number % 2 == 0 { &one } else { &other };
+                let form = json!({"from": from, "to": format!("to{round}-{number}")});
+                let path = &rename;
+                scope.spawn(move || server.ask("POST", path).admin().json(&form).status)
+            };
+            let renames: Vec<_> = (0..4).map(rename).collect();
+            renames.into_iter().map(|rename| rename.join().unwrap()).collect()
+        });
+        assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1, "{statuses:?}");
+        assert!(statuses.iter().all(|status| [201, 404].contains(status)), "{statuses:?}");
+    }
+    let expected: Vec<String> = (0..4).map(|round| format!("from{round}")).collect();
+    assert_eq!(contents(&other), expected);
+
+    // One server dies at it, and the other sees it through.
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (one, rename) = (&one, &rename);
+            scope.spawn(move || {
+                for step in 0.. {
+                    let key = |step: usize| match step {
+                        0 => format!("from{writer}"),
+                        step => format!("{writer}-{step}"),
+                    };
+                    if step == 0 {
+                        one.ask("PUT", &format!("{BUCKET}/{}", key(0))).admin().text("moving");
+                    }
+                    let form = json!({"from": key(step), "to": key(step + 1)});
+                    if one.ask("POST", rename).admin().with_json(&form).try_send().is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(1_500));
+        one.kill();
+    });
+    let expected: Vec<String> =
+        expected.into_iter().chain((0..4).map(|_| "moving".to_owned())).collect();
+    within(Duration::from_secs(60), "each is at one key, and at one only", || {
+        contents(&other) == expected
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(contents(&other), expected);
+}

@@ -2,10 +2,10 @@
 //! finished, and the use of shared buckets counted.
 //!
 //! When a bucket is swept next stands in the catalog's bucket, outside the catalog. Whoever moves that time on does the
-//! sweep: so several servers share the work, and a restart doesn't begin it anew. One bucket is swept at a time, a
-//! limited number of cells in each round.
+//! sweep: so several servers share the work, and a restart doesn't begin it anew. A few buckets take turns, a limited
+//! number of cells in each round.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,6 +23,8 @@ const ROUNDS_APART: Duration = Duration::from_secs(2);
 /// Before a bucket is tried again that could not be opened.
 const RETRIES_APART: Duration = Duration::from_secs(60);
 const CELLS_A_ROUND: usize = 50_000;
+/// Buckets that take turns.
+const AT_ONCE: usize = 4;
 /// Buckets that a round may ask the catalog about.
 const LOOKS_A_ROUND: usize = 100;
 /// The partition of the schedule.
@@ -33,7 +35,8 @@ const SCHEDULE: &[u8] = b"sweeps";
 struct Sweeper {
     /// When a bucket need not be looked at before.
     due: HashMap<Vec<u8>, Time>,
-    under_way: Option<(Arc<OpenBucket>, Sweep)>,
+    /// A large bucket doesn't keep small ones waiting.
+    under_way: VecDeque<(Arc<OpenBucket>, Sweep)>,
 }
 
 pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
@@ -43,7 +46,6 @@ pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
         let Some(inner) = inner.upgrade() else { return };
         count(&inner).await;
         if let Err(error) = sweeper.round(&inner).await {
-            sweeper.under_way = None;
             tracing::warn!(%error, "a bucket can't be swept yet");
         }
     }
@@ -63,12 +65,15 @@ async fn count(inner: &Inner) {
 
 impl Sweeper {
     async fn round(&mut self, inner: &Inner) -> Result<()> {
-        if self.under_way.is_none() {
-            self.under_way = self.next(inner).await?.map(|open| (open, Sweep::default()));
+        if self.under_way.len() < AT_ONCE
+            && let Some(open) = self.next(inner).await?
+        {
+            self.under_way.push_back((open, Sweep::default()));
         }
-        let Some((open, sweep)) = &mut self.under_way else { return Ok(()) };
-        if open.revisions.sweep(sweep, CELLS_A_ROUND).await? {
-            self.under_way = None;
+        // One that fails is left until it is due again.
+        let Some((open, mut sweep)) = self.under_way.pop_front() else { return Ok(()) };
+        if !open.revisions.sweep(&mut sweep, CELLS_A_ROUND).await? {
+            self.under_way.push_back((open, sweep));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::{ADMIN, Server, open_bucket};
 const BUCKET: &str = "/v1/d.example/b";
 
 cases! {
+    content_that_would_be_in_vain_is_not_asked_for,
     malformed_heads_are_refused_with_a_problem,
     bodies_with_two_ends_are_refused,
     broken_chunks_store_nothing,
@@ -213,6 +214,30 @@ fn a_body_that_is_too_large_gets_its_answer(server: &Server) {
     stream.read_to_string(&mut text).unwrap();
     assert_eq!(answers(&text)[0].0, 413, "{text}");
     nothing_is_there(server);
+}
+
+fn content_that_would_be_in_vain_is_not_asked_for(server: &Server) {
+    server.with_bucket(open_bucket());
+    let expecting = |more: &str| {
+        put(
+            &format!("Expect: 100-continue\r\nConnection: close\r\nContent-Length: 1\r\n{more}"),
+            "",
+        )
+    };
+    refused(server, &expecting("If-Match: *\r\n"), 412);
+    refused(server, &expecting("").replace(ADMIN, "wrong"), 401);
+    let large = expecting("").replace("Content-Length: 1", "Content-Length: 99999999");
+    refused(server, &large, 413);
+    nothing_is_there(server);
+    let mut stream = server.connect();
+    stream.write_all(server.own(&expecting("If-None-Match: *\r\n")).as_bytes()).unwrap();
+    let mut told = [0; 25];
+    stream.read_exact(&mut told).unwrap();
+    assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"x").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(answers(&text)[0].0, 201, "{text}");
 }
 
 #[test]

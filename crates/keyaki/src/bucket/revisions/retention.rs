@@ -34,7 +34,9 @@ pub enum Retention {
 
 /// What is swept a little late costs a little room, and nothing else.
 const LATE_PART: u32 = 10;
-const SWEEPS_APART_MIN: Duration = Duration::from_secs(5);
+const SWEEPS_APART_MIN: Duration = Duration::from_secs(60);
+/// What is to be gone soon is: others want its room.
+const TTL_SWEEPS_APART_MIN: Duration = Duration::from_secs(5);
 const SWEEPS_APART_MAX: Duration = Duration::from_secs(3_600);
 
 impl Retention {
@@ -43,9 +45,11 @@ impl Retention {
     pub fn sweeps_apart(&self) -> Duration {
         let lasts = match *self {
             Self::All => return SWEEPS_APART_MAX,
+            Self::Ttl { ttl } => {
+                return (ttl / LATE_PART).clamp(TTL_SWEEPS_APART_MIN, SWEEPS_APART_MAX);
+            }
             Self::Latest { grace, .. } => grace,
             Self::Interval { interval, .. } => interval,
-            Self::Ttl { ttl } => ttl,
         };
         (lasts / LATE_PART).clamp(SWEEPS_APART_MIN, SWEEPS_APART_MAX)
     }
