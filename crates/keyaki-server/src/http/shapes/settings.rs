@@ -3,7 +3,8 @@
 use keyaki::catalog::{
     Acl, ChangesOptions, Lasting, Quota, RetentionOption, RevisionsOptions, Rule, Span,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
@@ -30,6 +31,18 @@ pub fn name() -> Schema {
 /// A list of names.
 pub fn names() -> Schema {
     ArrayBuilder::new().items(RefOr::T(name())).max_items(Some(256)).into()
+}
+
+/// A list of users and roles.
+pub fn owners() -> Schema {
+    ArrayBuilder::new().items(text(TEXT).min_length(Some(1))).max_items(Some(1000)).into()
+}
+
+/// A number of things that can be counted.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<i64>::deserialize(deserializer)?;
+    let counted = number.map(u64::try_from).transpose();
+    counted.map_err(|_| D::Error::custom("there can't be fewer than none"))
 }
 
 /// An item's key.
@@ -59,13 +72,13 @@ fn perhaps_text() -> SchemaType {
 #[schema(as = Quota)]
 pub struct QuotaForm {
     /// Buckets, in a domain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub buckets: Option<u64>,
     /// Items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub items: Option<u64>,
     /// Bytes of content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
@@ -94,26 +107,25 @@ pub struct AclForm {
 
 /// A demand on path, caller or services.
 #[derive(Serialize, Deserialize, ToSchema)]
-#[serde(
-    tag = "type",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = Rule)]
 pub enum RuleForm {
     /// On the whole decoded path inside the bucket, its first slash optional; `*` is any.
     PathRegExp {
-        #[schema(max_length = 1024, example = "public/.*")]
+        #[schema(max_length = 1024, format = Regex, example = "public/.*")]
         re: String,
     },
     /// On the caller's roles; `*` is anybody.
     Role {
+        #[serde(rename = "anyOf")]
         #[schema(example = json!(["*"]))]
         any_of: Vec<String>,
     },
     /// On the services that have signed the request, by their keys' fingerprints.
-    ServiceSignature { all_of: Vec<String> },
+    ServiceSignature {
+        #[serde(rename = "allOf")]
+        all_of: Vec<String>,
+    },
 }
 
 impl From<&Acl> for AclForm {

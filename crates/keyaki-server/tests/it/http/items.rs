@@ -94,7 +94,7 @@ fn a_rename_shows_in_both_histories() {
     let history = |key: &str| server.ask("GET", &format!("{BUCKET}/{key}/")).send().value();
     assert_eq!(history("new")["items"][0]["renamedFrom"], "old");
     assert_eq!(history("old")["items"][0]["renamedTo"], "new");
-    rename(json!({"from": "new", "to": "new"})).demand_problem(400);
+    rename(json!({"from": "new", "to": "new"})).demand_problem(409);
 }
 
 #[test]
