@@ -13,7 +13,9 @@ use crate::http::problem::KINDS;
 use crate::http::shapes::KEY;
 
 const LABEL: &str = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
-const TID: &str = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
+/// UUIDs of version 7 whose next ten bits count microseconds.
+const TID: &str = "^[0-7][0-9a-f]{7}-[0-9a-f]{4}-7([0-2][0-9a-f]{2}|3[0-9a-d][0-9a-f]|3e[0-7])\
+                   -[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
 /// Right only if the server has handed them out.
 pub const BY_STATE: [&str; 1] = ["cursor"];
 /// Tags between commas, or a star.

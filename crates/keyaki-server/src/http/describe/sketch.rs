@@ -108,12 +108,11 @@ impl Sketch {
 
     /// Has an ETag that can be asked about.
     pub fn with_tag(mut self) -> Self {
-        self.by_state.extend(["If-Match", "If-Unmodified-Since"]);
+        self.by_state.extend(["If-None-Match", "If-Match"]);
+        self.by_state.extend(["If-Modified-Since", "If-Unmodified-Since"]);
         self.answers
             .insert(304, ResponseBuilder::new().description("It is still what the caller has."));
-        let mut sketch = self
-            .takes(&["If-None-Match", "If-Modified-Since"])
-            .refuses(&[&problem::PRECONDITION_FAILED]);
+        let mut sketch = self.refuses(&[&problem::PRECONDITION_FAILED]);
         for status in [200, 304] {
             sketch = sketch.heads(status, &TAG_HEADERS);
         }

@@ -132,14 +132,14 @@ pub struct BucketQuota {
     /// Items.
     #[serde(
         default,
-        deserialize_with = "super::settings::count",
+        deserialize_with = "super::settings::perhaps_count",
         skip_serializing_if = "Option::is_none"
     )]
     pub items: Option<u64>,
     /// Bytes of content.
     #[serde(
         default,
-        deserialize_with = "super::settings::count",
+        deserialize_with = "super::settings::perhaps_count",
         skip_serializing_if = "Option::is_none"
     )]
     pub bytes: Option<u64>,
