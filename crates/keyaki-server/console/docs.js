@@ -195,6 +195,7 @@ async function send(one, form, answer) {
     answer.append(headersOf(response));
     const length = await bodyInto(response, answer);
     took.textContent = `${Math.round(performance.now() - begun)} ms, ${length.toLocaleString("en")} bytes`;
+    answer.scrollIntoView({ block: "nearest" });
   } catch (error) {
     took.textContent = error.name === "AbortError" ? "stopped" : `no answer: ${error.message}`;
     if (status.textContent === "…") status.textContent = "—";

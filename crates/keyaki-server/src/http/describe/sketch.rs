@@ -73,9 +73,9 @@ impl Sketch {
         if !sketch.names.is_empty() {
             sketch.problems.push(&problem::NOT_FOUND);
         }
-        match (sketch.reads, matches!(operation.handler, Handler::Inside(..))) {
-            (_, true) => sketch.takes(&["Keyaki-Auths"]),
-            _ => sketch,
+        match operation.handler {
+            Handler::Inside(..) => sketch.takes(&["Keyaki-Auths"]),
+            Handler::Open(_) | Handler::Known(_) => sketch,
         }
     }
 
