@@ -54,7 +54,12 @@ function list() {
 
 function entry(one) {
   return make("li", {}, make("a", { href: `#${one.id}` }, badge(one.method),
-    make("span", { class: "entry" }, one.summary, make("span", { class: "path" }, one.path))));
+    make("span", { class: "entry" }, one.summary, make("span", { class: "path" }, broken(one.path)))));
+}
+
+/** A path that may be broken before its slashes. */
+function broken(path) {
+  return path.split("/").slice(1).flatMap((part) => [make("wbr"), `/${part}`]);
 }
 
 function badge(method) {
@@ -91,7 +96,7 @@ function show() {
   at("operation").replaceChildren(
     make("h2", {}, one.summary),
     make("p", { class: "target" }, badge(one.method), " ", make("code", {}, one.path)),
-    make("p", {}, prose(one.description ?? "")),
+    one.description ? make("p", {}, prose(one.description)) : "",
     make("p", { class: "quiet" }, rights(one)),
     form,
     make("details", { class: "curl", open: true }, make("summary", {}, "As a command"), copy, command),
@@ -104,9 +109,8 @@ function show() {
 }
 
 function welcome() {
-  const [first, ...rest] = api.info.description.split("\n\n");
-  return make("div", { class: "welcome" }, make("h2", {}, "Try it"), make("p", {}, prose(first)),
-    rest.map((text) => make("p", {}, prose(text))),
+  const told = api.info.description.split("\n\n").slice(0, 2);
+  return make("div", { class: "welcome" }, make("h2", {}, "Try it"), told.map((text) => make("p", {}, prose(text))),
     make("p", {}, "Choose an operation. The token goes with every request that you send from here, and nowhere else: to this server only, and it is forgotten with this tab."));
 }
 
@@ -124,7 +128,7 @@ function fields(one) {
   return make("form", { autocomplete: "off" },
     group("Path", place("path")),
     group("Query", place("query")),
-    group("Conditions", [...place("header").filter(isCondition), ...one.conditions]),
+    group("Conditions", place("header").filter(isCondition)),
     group("Headers", place("header").filter((parameter) => !isCondition(parameter))),
     bodyOf(one),
     make("details", {}, make("summary", {}, "More headers"),
@@ -191,6 +195,7 @@ async function send(one, form, answer) {
     answer.append(headersOf(response));
     const length = await bodyInto(response, answer);
     took.textContent = `${Math.round(performance.now() - begun)} ms, ${length.toLocaleString("en")} bytes`;
+    answer.scrollIntoView({ block: "nearest" });
   } catch (error) {
     took.textContent = error.name === "AbortError" ? "stopped" : `no answer: ${error.message}`;
     if (status.textContent === "…") status.textContent = "—";

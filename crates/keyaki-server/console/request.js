@@ -9,15 +9,15 @@ export function resolve(api, thing) {
   return resolve(api, found);
 }
 
-/** All operations in the order of their tags, with parameters and conditions looked up. */
+/** All operations, with their parameters looked up. */
 export function operations(api) {
   const all = [];
   for (const [path, item] of Object.entries(api.paths)) {
     for (const method of METHODS.filter((method) => item[method])) {
       const operation = item[method];
-      const conditions = (operation["x-conditions"] ?? []).map((one) => resolve(api, one));
-      const parameters = (operation.parameters ?? []).map((one) => resolve(api, one));
-      all.push({ ...operation, id: operation.operationId, method: method.toUpperCase(), path, parameters, conditions });
+      const listed = [...(operation.parameters ?? []), ...(operation["x-parameters"] ?? [])];
+      const parameters = listed.map((one) => resolve(api, one));
+      all.push({ ...operation, id: operation.operationId, method: method.toUpperCase(), path, parameters });
     }
   }
   return all;
@@ -49,7 +49,7 @@ export function build(operation, values, token) {
   const query = new URLSearchParams();
   const headers = [];
   if (token) headers.push(["Authorization", `Bearer ${token}`]);
-  for (const parameter of [...operation.parameters, ...operation.conditions]) {
+  for (const parameter of operation.parameters) {
     const value = values[`${parameter.in}:${parameter.name}`] ?? "";
     if (parameter.in === "path") path = path.replace(`{${parameter.name}}`, encodeURIComponent(value));
     else if (value === "") continue;
@@ -73,7 +73,8 @@ export function curl(request, origin) {
   }
   if (request.body) words.push(`--data-binary ${quoted(request.body)}`);
   words.push(quoted(origin + request.url));
-  return words.join(" \\\n  ");
+  const line = words.join(" ");
+  return line.length < 80 && !line.includes("\n") ? line : words.join(" \\\n  ");
 }
 
 function quoted(text) {

@@ -21,7 +21,7 @@ const PAGE: Asset = Asset {
     kind: "text/html; charset=utf-8",
     text: include_str!("../../console/docs.html"),
 };
-const ASSETS: [Asset; 4] = [
+static ASSETS: [Asset; 4] = [
     Asset {
         name: "docs.css",
         kind: "text/css; charset=utf-8",
@@ -49,6 +49,11 @@ struct Asset {
     name: &'static str,
     kind: &'static str,
     text: &'static str,
+}
+
+/// The names of the page's parts.
+pub fn assets() -> impl Iterator<Item = &'static str> {
+    ASSETS.iter().map(|asset| asset.name)
 }
 
 /// What `/openapi.json` says of a server with these backends.

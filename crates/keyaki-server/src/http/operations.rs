@@ -123,10 +123,11 @@ pub fn rfc3339(time: Time) -> String {
     date.format(&Rfc3339).unwrap_or_default()
 }
 
-/// The other way round; None before 1970.
+/// The other way round. There is no time before 1970 here: whatever was then was at its beginning.
 pub fn parse_rfc3339(text: &str) -> Option<Time> {
     let date = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-    u64::try_from(date.unix_timestamp_nanos() / 1_000).ok().map(Time::from_micros)
+    let micros = date.unix_timestamp_nanos().max(0) / 1_000;
+    u64::try_from(micros).ok().map(Time::from_micros)
 }
 
 #[cfg(test)]
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(rfc3339(time), "2023-11-14T22:13:20.123456Z");
         assert_eq!(parse_rfc3339(&rfc3339(time)), Some(time));
         assert_eq!(parse_rfc3339("2023-11-15T00:13:20.123456+02:00"), Some(time));
-        for bad in ["", "2023-11-14", "2023-11-14T22:13:20", "1960-01-01T00:00:00Z", "now"] {
+        assert_eq!(parse_rfc3339("1960-01-01T00:00:00Z"), Some(Time::from_micros(0)));
+        for bad in ["", "2023-11-14", "2023-11-14T22:13:20", "now"] {
             assert_eq!(parse_rfc3339(bad), None, "{bad}");
         }
     }

@@ -215,9 +215,6 @@ impl InBucket<'_> {
         answer(self.open.revisions.put(&request, key, &content, only_changed).await?)
     }
 
-<<<<<<< HEAD
-    pub(super) async fn delete(&self, key: &str) -> Answer {
-=======
     /// Whoever waits to be told to send its content is told at once if that would be in vain.
     async fn answer_early(&self, key: &str) -> Result<(), Problem> {
         let headers = self.headers();
@@ -231,8 +228,7 @@ impl InBucket<'_> {
         }
     }
 
-    async fn delete(&self, key: &str) -> Answer {
->>>>>>> hard
+    pub(super) async fn delete(&self, key: &str) -> Answer {
         let request = self.request(key, "DELETE", &[]).await?;
         let deleted = self.open.revisions.delete(&request, key).await?;
         answer(deleted)

@@ -127,7 +127,9 @@ impl Call<'_> {
             |detail: String| Problem::new(&problem::INVALID, detail).with("at", "/publicKey");
         let public = parse_public_key(&form.public_key).map_err(|bad| invalid(bad.to_string()))?;
         if fingerprint(&public) != key {
-            return Err(invalid("the address is not the fingerprint of this key".to_owned())
+            let differs = "the address is not the fingerprint of this key";
+            return Err(Problem::new(&problem::CONFLICT, differs)
+                .with("at", "/publicKey")
                 .with("fingerprint", &fingerprint(&public)));
         }
         let (catalog, public) = (&self.app.catalog, STANDARD.encode(public));

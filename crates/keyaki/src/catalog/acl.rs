@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::principal::Principal;
 use crate::error::{Error, Result};
 
-/// Compiled, a pattern may be so large.
-const PATTERN_SIZE_MAX: usize = 64 << 10;
+/// Compiled, a pattern may be so large: some classes of Unicode, such as `\w`, and no bomb.
+const PATTERN_SIZE_MAX: usize = 256 << 10;
 const PATTERN_BYTES_MAX: usize = 1024;
 const RULES_MAX: usize = 256;
 /// Stands for anybody, and for any path.
@@ -221,6 +221,13 @@ mod tests {
         ] {
             assert_eq!(acl.allows(&Principal::default(), Access::Read, path), allowed, "{path}");
         }
+    }
+
+    #[test]
+    fn classes_of_characters_fit() {
+        let acl = acl(r#"{"read": [[{"type":"pathRegExp","re":"\\w+/[\\w-]+\\W?"}]]}"#).unwrap();
+        assert!(acl.allows(&Principal::default(), Access::Read, "/übung/no-1!"));
+        assert!(!acl.allows(&Principal::default(), Access::Read, "/a b/c"));
     }
 
     #[test]

@@ -65,8 +65,8 @@ impl Catalog {
     /// Makes a bucket, if the caller may make a new one, or sets it anew. Answers whether it is new, and the commit.
     ///
     /// # Errors
-    /// `Conflict` if it was made or deleted since the caller's right was looked at;
-    /// `Invalid` if the settings are not as they must be, or would change what can't be changed; `Full` if the domain
+    /// `Conflict` if it was made or deleted since the caller's right was looked at, or the settings would change what
+    /// can't be changed; `Invalid` if they are not as they must be; `Full` if the domain
     /// has as many as it may; `NotFound` without the domain; those of the engine.
     pub async fn put_bucket(
         &self,
@@ -269,7 +269,7 @@ impl BucketSettings {
 }
 
 fn fixed(at: &'static str) -> Error {
-    Error::invalid("this is chosen when a bucket is made, and stays").with("at", at)
+    Error::conflict("this is chosen when a bucket is made, and stays").with("at", at)
 }
 
 fn check(settings: &BucketSettings) -> Result<()> {

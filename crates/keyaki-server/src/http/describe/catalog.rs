@@ -2,7 +2,7 @@
 
 use super::sketch::Sketch;
 use crate::http::problem;
-use crate::http::shapes::{BucketForm, BucketShown, DomainForm, DomainListed, DomainShown, Items};
+use crate::http::shapes::{BucketForm, BucketShown, DomainForm, DomainListed, DomainShown};
 
 pub const DOMAINS: &str = "Domains";
 pub const BUCKETS: &str = "Buckets";
@@ -10,7 +10,7 @@ pub const BUCKETS: &str = "Buckets";
 pub fn domains(s: Sketch) -> Sketch {
     s.says("listDomains", DOMAINS, "The domains that the caller may see", "")
         .for_anybody()
-        .answers_json::<Items<DomainListed>>(200, "The domains.")
+        .answers_items::<DomainListed>("The domains.")
         .with_tag()
 }
 

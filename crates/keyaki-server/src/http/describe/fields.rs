@@ -3,16 +3,23 @@
 use serde_json::{Value, json};
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
-use utoipa::openapi::{Ref, Required};
+use utoipa::openapi::schema::{
+    AnyOfBuilder, KnownFormat, Object, ObjectBuilder, SchemaFormat, Type,
+};
+use utoipa::openapi::{Ref, Required, Schema};
 
+use crate::http::docs;
 use crate::http::problem::KINDS;
 use crate::http::shapes::KEY;
 
 const LABEL: &str = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+/// UUIDs of version 7 whose next ten bits count microseconds.
+const TID: &str = "^[0-7][0-9a-f]{7}-[0-9a-f]{4}-7([0-2][0-9a-f]{2}|3[0-9a-d][0-9a-f]|3e[0-7])\
+                   -[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
+/// Right only if the server has handed them out.
+pub const BY_STATE: [&str; 1] = ["cursor"];
 /// Tags between commas, or a star.
-const ENTITY_TAGS: &str =
-    r#"^[ \t]*(\*|(,[ \t]*)*(W/)?"[!#-~]*"([ \t]*,([ \t]*(W/)?"[!#-~]*")?)*)[ \t]*$"#;
+const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
 pub fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
@@ -29,7 +36,7 @@ pub fn parameters() -> impl Iterator<Item = (&'static str, Parameter)> {
 
 type Named<const N: usize> = [(&'static str, Parameter); N];
 
-fn path() -> Named<7> {
+fn path() -> Named<8> {
     let one = |name, about: &str, example: Value, schema: ObjectBuilder| {
         let parameter = field(name, ParameterIn::Path, about, schema);
         (name, parameter.required(Required::True).example(Some(example)).build())
@@ -56,11 +63,12 @@ fn path() -> Named<7> {
             text().min_length(Some(1)).max_length(Some(1024)).pattern(Some(KEY)),
         ),
         one(
-            "revision",
-            "A tid, or an RFC 3339 time.",
-            json!("2036-01-01T00:00:00Z"),
-            text().min_length(Some(1)),
+            "asset",
+            "A part of the page.",
+            json!("docs.js"),
+            text().enum_values(Some(docs::assets())),
         ),
+        revision(),
         one("id", "A token's id.", json!("01940000-0000-7000-8000-000000000000"), tid()),
         one(
             "fingerprint",
@@ -75,6 +83,20 @@ fn path() -> Named<7> {
             text().enum_values(Some(slugs)),
         ),
     ]
+}
+
+/// A tid or a time: either is text, and which one it is shows.
+fn revision() -> (&'static str, Parameter) {
+    let time = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    let either = AnyOfBuilder::new().item(text().pattern(Some(TID))).item(time);
+    let parameter = ParameterBuilder::new()
+        .name("revision")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("A tid, or an RFC 3339 time."))
+        .schema(Some(Schema::from(either)))
+        .example(Some(json!("2036-01-01T00:00:00Z")));
+    ("revision", parameter.build())
 }
 
 fn query() -> Named<6> {
@@ -92,11 +114,7 @@ fn query() -> Named<6> {
         one("prefix", "Only keys that begin with this.", text()),
         one("from", "Only keys from this one on.", text()),
         one("to", "Only keys before this one.", text()),
-        one(
-            "since",
-            "Only changes after this one.",
-            text().format(Some(SchemaFormat::Custom("uuid".to_owned()))),
-        ),
+        one("since", "Only changes after this one.", text().pattern(Some(TID))),
     ]
 }
 

@@ -27,9 +27,9 @@ pub use sketch::Sketch;
 /// The one way to say who one is.
 const BEARER: &str = "bearer";
 const ABOUT: &str = "Typed buckets over one sorted cell store. Domains hold buckets, buckets hold items.\n\n\
-    Errors are problem documents (RFC 9457). Whatever can be read answers HEAD too, and every path OPTIONS. Writes \
-    and reads take the conditions of RFC 9110: where one may refuse a request for what is there by then (412), the \
-    operation lists it under `x-conditions`, for OpenAPI has no word for a request that is right, and late.";
+    Errors are problem documents (RFC 9457). Whatever can be read answers HEAD too, and every path OPTIONS.\n\n\
+    `x-parameters` of an operation are parameters like its others, but right or wrong by what the server has answered \
+    before: conditions (412), cursors and sessions (400). OpenAPI has no word for that.";
 const TAGS: [(&str, &str); 6] = [
     (
         revisions::TAG,
@@ -62,6 +62,11 @@ pub fn document(backends: &BTreeSet<String>) -> OpenApi {
     }
     if let Some(RefOr::T(Schema::Object(form))) = components.schemas.get_mut("BucketForm") {
         set_backends(form, backends);
+    }
+    for name in ["Rule", "Retention"] {
+        if let Some(RefOr::T(Schema::OneOf(choices))) = components.schemas.get_mut(name) {
+            choices.items.iter_mut().for_each(close);
+        }
     }
     components.schemas.insert("Problem".to_owned(), problem_schema().into());
     components.parameters.extend(named(fields::parameters()));
@@ -98,6 +103,13 @@ fn set_backends(form: &mut Object, backends: &BTreeSet<String>) {
         let about = "For clusters, of which this server has none.";
         let none = ObjectBuilder::new().schema_type(Type::Null).description(Some(about));
         form.properties.insert("replication".to_owned(), Schema::from(none).into());
+    }
+}
+
+/// Unknown fields are refused in every case; the derived schema of an enum says so of none.
+fn close(choice: &mut RefOr<Schema>) {
+    if let RefOr::T(Schema::Object(object)) = choice {
+        object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
     }
 }
 

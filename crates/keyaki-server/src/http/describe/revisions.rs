@@ -1,7 +1,7 @@
 //! Items of buckets of revisions.
 
 use super::sketch::Sketch;
-use crate::http::shapes::{Changes, ItemShown, Page, RenameForm, RevisionShown};
+use crate::http::shapes::{Changes, ItemShown, RenameForm, RevisionShown};
 
 pub const TAG: &str = "Revisions";
 const WRITTEN: [&str; 4] = ["ETag", "Last-Modified", "Idempotency-Replayed", "Keyaki-Unchanged"];
@@ -14,8 +14,8 @@ pub fn list(s: Sketch) -> Sketch {
         "With `Accept: application/x-ndjson` and no `limit`, all of them as lines of JSON.",
     )
     .for_anybody()
-    .takes(&["Keyaki-Session"])
-    .answers_json::<Page<ItemShown>>(200, "A page of items, or all of them.")
+    .takes_by_state(&["Keyaki-Session"])
+    .answers_page::<ItemShown>("A page of items, or all of them.")
     .also_text(200, "application/x-ndjson")
     .heads(200, &["Link"])
 }
@@ -28,7 +28,7 @@ pub fn changes(s: Sketch) -> Sketch {
         "Oldest first. `Accept: text/event-stream` follows it.",
     )
     .for_anybody()
-    .takes(&["Keyaki-Session", "Last-Event-ID"])
+    .takes_by_state(&["Keyaki-Session", "Last-Event-ID"])
     .answers_json::<Changes>(200, "Changes, and where to go on.")
     .also_text(200, "text/event-stream")
     .heads(200, &["Link"])
@@ -97,7 +97,7 @@ pub fn delete(s: Sketch) -> Sketch {
 pub fn history(s: Sketch) -> Sketch {
     s.says("readHistory", TAG, "An item's revisions", "Newest first.")
         .for_anybody()
-        .answers_json::<Page<RevisionShown>>(200, "A page of revisions.")
+        .answers_page::<RevisionShown>("A page of revisions.")
         .heads(200, &["Link"])
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use serde_json::json;
-use utoipa::ToSchema;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::link::Link;
 use utoipa::openapi::path::OperationBuilder;
@@ -15,10 +14,12 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{
     ContentBuilder, KnownFormat, Ref, RefOr, Required, ResponseBuilder, Schema, SchemaFormat,
 };
+use utoipa::{PartialSchema, ToSchema};
 
 use super::{BEARER, fields};
 use crate::http::problem::{self, ProblemKind};
 use crate::http::routes::{Handler, Operation, Route};
+use crate::http::shapes::{Items, Page};
 
 const JSON: &str = "application/json";
 /// Of any kind.
@@ -36,7 +37,7 @@ pub struct Sketch {
     answers: BTreeMap<u16, ResponseBuilder>,
     problems: Vec<&'static ProblemKind>,
     anybody: Option<bool>,
-    conditions: Vec<&'static str>,
+    by_state: Vec<&'static str>,
     schemas: Vec<(String, RefOr<Schema>)>,
 }
 
@@ -57,11 +58,14 @@ impl Sketch {
                 &problem::UNAVAILABLE,
             ],
             anybody: known.then_some(false),
-            conditions: Vec::new(),
+            by_state: Vec::new(),
             schemas: Vec::new(),
         };
         for name in sketch.names.clone().iter().chain(operation.query) {
-            sketch = sketch.takes(&[name]);
+            sketch = match fields::BY_STATE.contains(name) {
+                true => sketch.takes_by_state(&[name]),
+                false => sketch.takes(&[name]),
+            };
         }
         if known {
             sketch.problems.extend([&problem::UNAUTHENTICATED, &problem::FORBIDDEN]);
@@ -69,9 +73,9 @@ impl Sketch {
         if !sketch.names.is_empty() {
             sketch.problems.push(&problem::NOT_FOUND);
         }
-        match (sketch.reads, matches!(operation.handler, Handler::Inside(..))) {
-            (_, true) => sketch.takes(&["Keyaki-Auths"]),
-            _ => sketch,
+        match operation.handler {
+            Handler::Inside(..) => sketch.takes(&["Keyaki-Auths"]),
+            Handler::Open(_) | Handler::Known(_) => sketch,
         }
     }
 
@@ -96,14 +100,19 @@ impl Sketch {
         self
     }
 
+    /// Further parameters whose right values depend on what the server has answered before.
+    pub fn takes_by_state(mut self, names: &[&'static str]) -> Self {
+        self.by_state.extend(names);
+        self
+    }
+
     /// Has an ETag that can be asked about.
     pub fn with_tag(mut self) -> Self {
-        self.conditions = vec!["If-Match", "If-Unmodified-Since"];
+        self.by_state.extend(["If-None-Match", "If-Match"]);
+        self.by_state.extend(["If-Modified-Since", "If-Unmodified-Since"]);
         self.answers
             .insert(304, ResponseBuilder::new().description("It is still what the caller has."));
-        let mut sketch = self
-            .takes(&["If-None-Match", "If-Modified-Since"])
-            .refuses(&[&problem::PRECONDITION_FAILED]);
+        let mut sketch = self.refuses(&[&problem::PRECONDITION_FAILED]);
         for status in [200, 304] {
             sketch = sketch.heads(status, &TAG_HEADERS);
         }
@@ -112,7 +121,7 @@ impl Sketch {
 
     /// Changes something whose ETag may be demanded.
     pub fn conditional(mut self) -> Self {
-        self.conditions = vec!["If-Match", "If-None-Match", "If-Unmodified-Since"];
+        self.by_state.extend(["If-Match", "If-None-Match", "If-Unmodified-Since"]);
         self.refuses(&[&problem::PRECONDITION_FAILED, &problem::CONFLICT])
     }
 
@@ -150,7 +159,24 @@ impl Sketch {
     }
 
     pub fn answers_json<T: ToSchema>(mut self, status: u16, about: &str) -> Self {
-        let content = ContentBuilder::new().schema(Some(self.schema::<T>())).build();
+        let schema = self.schema::<T>();
+        self.answers_schema(status, about, schema)
+    }
+
+    /// All of some.
+    pub fn answers_items<T: ToSchema>(mut self, about: &str) -> Self {
+        self.schema::<T>();
+        self.answers_schema(200, about, Items::<T>::schema())
+    }
+
+    /// A page of some.
+    pub fn answers_page<T: ToSchema>(mut self, about: &str) -> Self {
+        self.schema::<T>();
+        self.answers_schema(200, about, Page::<T>::schema())
+    }
+
+    fn answers_schema(self, status: u16, about: &str, schema: RefOr<Schema>) -> Self {
+        let content = ContentBuilder::new().schema(Some(schema)).build();
         let sketch = self.answers(status, about).content(status, JSON, content);
         match sketch.reads {
             true => sketch.heads(status, &READ_HEADERS),
@@ -228,10 +254,11 @@ impl Sketch {
         self
     }
 
-    fn schema<T: ToSchema>(&mut self) -> Ref {
+    /// The schema of a shape, by its name.
+    fn schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
         T::schemas(&mut self.schemas);
         self.schemas.push((T::name().into_owned(), T::schema()));
-        Ref::from_schema_name(T::name())
+        Ref::from_schema_name(T::name()).into()
     }
 
     /// The operation, and the schemas that it names.
@@ -251,14 +278,14 @@ impl Sketch {
             Some(true) => operation.security(token()).security(SecurityRequirement::default()),
             None => operation,
         };
-        if !self.conditions.is_empty() {
+        if !self.by_state.is_empty() {
             let list: Vec<_> = self
-                .conditions
+                .by_state
                 .iter()
                 .map(|name| json!({ "$ref": fields::parameter(name).ref_location }))
                 .collect();
             operation = operation
-                .extensions(Some(ExtensionsBuilder::new().add("x-conditions", list).build()));
+                .extensions(Some(ExtensionsBuilder::new().add("x-parameters", list).build()));
         }
         (operation, self.schemas)
     }

@@ -1,14 +1,14 @@
 //! Tokens and services' keys.
 
 use super::sketch::Sketch;
-use crate::http::shapes::{Items, ServiceForm, ServiceShown, TokenForm, TokenMade, TokenShown};
+use crate::http::shapes::{ServiceForm, ServiceShown, TokenForm, TokenMade, TokenShown};
 
 pub const TOKENS: &str = "Tokens";
 pub const SERVICES: &str = "Services";
 
 pub fn list(s: Sketch) -> Sketch {
     s.says("listTokens", TOKENS, "All tokens", "Without the tokens themselves.")
-        .answers_json::<Items<TokenShown>>(200, "The tokens.")
+        .answers_items::<TokenShown>("The tokens.")
         .with_tag()
 }
 
@@ -45,7 +45,7 @@ pub fn revoke(s: Sketch) -> Sketch {
 
 pub fn services(s: Sketch) -> Sketch {
     s.says("listServices", SERVICES, "All services' keys", "")
-        .answers_json::<Items<ServiceShown>>(200, "The keys.")
+        .answers_items::<ServiceShown>("The keys.")
         .with_tag()
 }
 

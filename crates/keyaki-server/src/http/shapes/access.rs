@@ -53,7 +53,10 @@ pub struct TokenShown {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceForm {
     /// An Ed25519 key in base64, or as PEM.
-    #[schema(example = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
+    #[schema(
+        pattern = r"^([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=|-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=\n-----END PUBLIC KEY-----\n)$",
+        example = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+    )]
     pub public_key: String,
     #[serde(default)]
     pub description: String,

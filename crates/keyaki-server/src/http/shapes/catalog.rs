@@ -18,15 +18,15 @@ use crate::http::problem::{self, Problem};
 pub struct DomainForm {
     /// What it is for.
     #[serde(default)]
-    #[schema(max_length = 1024, example = "A shop")]
+    #[schema(example = "A shop")]
     pub description: String,
     /// Who may change it and all in it: users, and roles as `role:name`.
     #[serde(default)]
-    #[schema(schema_with = super::settings::names)]
+    #[schema(schema_with = super::settings::owners)]
     pub owners: Vec<String>,
     /// Who else may make buckets.
     #[serde(default)]
-    #[schema(schema_with = super::settings::names)]
+    #[schema(schema_with = super::settings::owners)]
     pub bucket_creators: Vec<String>,
     #[serde(default)]
     pub quota: QuotaForm,
@@ -130,10 +130,18 @@ pub struct BucketForm {
 #[serde(deny_unknown_fields)]
 pub struct BucketQuota {
     /// Items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::settings::perhaps_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub items: Option<u64>,
     /// Bytes of content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::settings::perhaps_count",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub bytes: Option<u64>,
 }
 

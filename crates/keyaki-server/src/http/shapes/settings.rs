@@ -3,7 +3,9 @@
 use keyaki::catalog::{
     Acl, ChangesOptions, Lasting, Quota, RetentionOption, RevisionsOptions, Rule, Span,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
@@ -30,6 +32,31 @@ pub fn name() -> Schema {
 /// A list of names.
 pub fn names() -> Schema {
     ArrayBuilder::new().items(RefOr::T(name())).max_items(Some(256)).into()
+}
+
+/// A list of users and roles.
+pub fn owners() -> Schema {
+    ArrayBuilder::new().items(text(TEXT).min_length(Some(1))).max_items(Some(1000)).into()
+}
+
+/// How many there may be, if it is said.
+pub fn perhaps_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<Number>::deserialize(deserializer)?;
+    number.map(|number| whole(&number).ok_or_else(|| D::Error::custom(NO_COUNT))).transpose()
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    whole(&number).ok_or_else(|| D::Error::custom(NO_COUNT))
+}
+
+const NO_COUNT: &str = "not a number of things that can be counted";
+
+/// Whole is what has no fraction: to JSON, `2.0` is `2`.
+fn whole<T: TryFrom<i64>>(number: &Number) -> Option<T> {
+    let exact = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
+    let whole = number.as_i64().or(exact.map(|number| number as i64))?;
+    T::try_from(whole).ok()
 }
 
 /// An item's key.
@@ -59,13 +86,13 @@ fn perhaps_text() -> SchemaType {
 #[schema(as = Quota)]
 pub struct QuotaForm {
     /// Buckets, in a domain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "perhaps_count", skip_serializing_if = "Option::is_none")]
     pub buckets: Option<u64>,
     /// Items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "perhaps_count", skip_serializing_if = "Option::is_none")]
     pub items: Option<u64>,
     /// Bytes of content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "perhaps_count", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
@@ -94,26 +121,25 @@ pub struct AclForm {
 
 /// A demand on path, caller or services.
 #[derive(Serialize, Deserialize, ToSchema)]
-#[serde(
-    tag = "type",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = Rule)]
 pub enum RuleForm {
     /// On the whole decoded path inside the bucket, its first slash optional; `*` is any.
     PathRegExp {
-        #[schema(max_length = 1024, example = "public/.*")]
+        #[schema(max_length = 1024, format = Regex, example = "public/.*")]
         re: String,
     },
     /// On the caller's roles; `*` is anybody.
     Role {
+        #[serde(rename = "anyOf")]
         #[schema(example = json!(["*"]))]
         any_of: Vec<String>,
     },
     /// On the services that have signed the request, by their keys' fingerprints.
-    ServiceSignature { all_of: Vec<String> },
+    ServiceSignature {
+        #[serde(rename = "allOf")]
+        all_of: Vec<String>,
+    },
 }
 
 impl From<&Acl> for AclForm {
@@ -193,6 +219,7 @@ pub enum RetentionForm {
     All,
     /// The latest ones, and the others for a while.
     Latest {
+        #[serde(deserialize_with = "count")]
         #[schema(minimum = 1, maximum = 1000)]
         count: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,6 +228,7 @@ pub enum RetentionForm {
     },
     /// The latest ones of each interval.
     Interval {
+        #[serde(deserialize_with = "count")]
         #[schema(minimum = 1, maximum = 1000)]
         count: u32,
         #[schema(schema_with = span)]
@@ -278,6 +306,16 @@ mod tests {
         ] {
             assert_eq!(kept::<RetentionForm>(retention.clone()), retention);
             assert_eq!(kept::<RetentionOption>(retention.clone()), retention);
+        }
+        let whole = json!({"items": 2.0, "bytes": 9_007_199_254_740_993_u64});
+        assert_eq!(
+            kept::<QuotaForm>(whole),
+            json!({"items": 2, "bytes": 9_007_199_254_740_993_u64})
+        );
+        let latest = json!({"type": "latest", "count": 3.0});
+        assert_eq!(kept::<RetentionForm>(latest), json!({"type": "latest", "count": 3}));
+        for bad in [json!(-1), json!(1.5), json!(1e300), json!(u64::MAX), json!("1")] {
+            assert!(serde_json::from_value::<QuotaForm>(json!({"items": bad})).is_err(), "{bad}");
         }
         let acl = json!({"read": [[{"type": "role", "anyOf": ["*"]}, {"type": "pathRegExp", "re": "a"}]],
                          "write": [[{"type": "serviceSignature", "allOf": ["k"]}]]});

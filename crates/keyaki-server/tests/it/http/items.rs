@@ -105,7 +105,7 @@ fn a_rename_shows_in_both_histories(server: &Server) {
     let history = |key: &str| server.ask("GET", &format!("{BUCKET}/{key}/")).send().value();
     assert_eq!(history("new")["items"][0]["renamedFrom"], "old");
     assert_eq!(history("old")["items"][0]["renamedTo"], "new");
-    rename(json!({"from": "new", "to": "new"})).demand_problem(400);
+    rename(json!({"from": "new", "to": "new"})).demand_problem(409);
     for nowhere in ["", ".", "..", "_x", "a\u{0}b", &"k".repeat(1025)] {
         rename(json!({"from": "new", "to": nowhere})).demand_problem(400);
     }

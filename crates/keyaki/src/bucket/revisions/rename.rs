@@ -60,10 +60,10 @@ impl Revisions {
     /// Moves what one key says to another. [`Written::Absent`] says that there is nothing to move.
     ///
     /// # Errors
-    /// `Invalid` if both are the same; those of the engine.
+    /// `Conflict` if both are the same; those of the engine.
     pub async fn rename(&self, request: &Request, rename: &Rename) -> Result<Written> {
         if rename.from == rename.to {
-            return Err(Error::invalid("a key can't be renamed to itself").with("key", &rename.to));
+            return Err(Error::conflict("the item has that key already").with("key", &rename.to));
         }
         if let Some(first) = self.first_answer(request, &rename.to).await? {
             return Ok(first);
