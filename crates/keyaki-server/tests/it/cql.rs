@@ -170,7 +170,7 @@ fn cql_a_rename_happens_once_whichever_server_is_asked() {
         one.ask("PUT", &format!("{BUCKET}/{from}")).admin().text(&from);
         let statuses: Vec<u16> = std::thread::scope(|scope| {
             let rename = |number: usize| {
-                let server = if number % 2 == 0 { &one } else { &other };
+                let server = if number.is_multiple_of(2) { &one } else { &other };
                 let form = json!({"from": from, "to": format!("to{round}-{number}")});
                 let path = &rename;
                 scope.spawn(move || server.ask("POST", path).admin().json(&form).status)

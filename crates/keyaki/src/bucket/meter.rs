@@ -27,6 +27,8 @@ pub struct Meter {
 #[derive(Debug, Default)]
 struct State {
     used: Usage,
+    /// Reserved and neither committed nor given up; what is counted anew may not have it.
+    reserved: Usage,
     limits: Limits,
 }
 
@@ -43,7 +45,7 @@ impl Meter {
     #[must_use]
     pub fn within(whole: Arc<Meter>, used: Usage) -> Self {
         whole.add(used);
-        Self { state: Mutex::new(State { used, limits: Limits::default() }), whole: Some(whole) }
+        Self { state: Mutex::new(State { used, ..State::default() }), whole: Some(whole) }
     }
 
     /// Sets what it may hold.
@@ -74,11 +76,22 @@ impl Meter {
         if let Some(whole) = &self.whole
             && let Err(full) = whole.state().add_within_limits(difference)
         {
-            let mut state = self.state();
-            state.used = state.used.minus(difference);
+            self.state().give_up(difference);
             return Err(full);
         }
         Ok(Reservation { meter: self, difference, kept: false })
+    }
+
+    fn settle(&self, difference: Usage, kept: bool) {
+        let mut state = self.state();
+        state.give_up(difference);
+        if kept {
+            state.used = state.used.plus(difference);
+        }
+        drop(state);
+        if let Some(whole) = &self.whole {
+            whole.settle(difference, kept);
+        }
     }
 
     /// Adds what needs no room.
@@ -98,7 +111,7 @@ impl Meter {
 
 impl State {
     fn add_within_limits(&mut self, difference: Usage) -> Result<()> {
-        let next = self.used.plus(difference);
+        let next = self.used.plus(self.reserved).plus(difference);
         let pairs = [
             ("items", self.limits.items, next.items, difference.items),
             ("bytes", self.limits.bytes, next.bytes, difference.bytes),
@@ -114,8 +127,12 @@ impl State {
                     .with("most", most));
             }
         }
-        self.used = next;
+        self.reserved = self.reserved.plus(difference.growth());
         Ok(())
+    }
+
+    fn give_up(&mut self, difference: Usage) {
+        self.reserved = self.reserved.minus(difference.growth());
     }
 }
 
@@ -128,9 +145,7 @@ impl Reservation<'_> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        if !self.kept {
-            self.meter.add(Usage::default().minus(self.difference));
-        }
+        self.meter.settle(self.difference, self.kept);
     }
 }
 
@@ -159,5 +174,12 @@ mod tests {
         assert_eq!(other.used().bytes, 0);
         other.reserve(bytes(6)).unwrap().keep();
         assert!(part.reserve(bytes(-3)).is_ok(), "less is always allowed");
+        part.limit(Limits { of: "bucket", items: None, bytes: Some(12) });
+        whole.limit(Limits::default());
+        let reserved = part.reserve(bytes(3)).unwrap();
+        part.recount(bytes(9));
+        assert!(part.reserve(bytes(1)).is_err(), "what is reserved stays so when all is counted");
+        drop(reserved);
+        assert_eq!((part.used().bytes, whole.used().bytes), (9, 15));
     }
 }

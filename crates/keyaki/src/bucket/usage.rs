@@ -50,6 +50,12 @@ impl Usage {
         Self { items: self.items - other.items, bytes: self.bytes - other.bytes }
     }
 
+    /// Only what it adds: what is about to go gives no room before it is gone.
+    #[must_use]
+    pub fn growth(self) -> Self {
+        Self { items: self.items.max(0), bytes: self.bytes.max(0) }
+    }
+
     /// What a bucket holds now.
     ///
     /// # Errors
