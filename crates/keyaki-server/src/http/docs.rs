@@ -63,15 +63,8 @@ pub fn description(backends: &BTreeSet<String>) -> Bytes {
 
 /// `/openapi.json`.
 pub fn openapi(app: &App, parts: &Parts) -> Answer {
-    let representation = Representation {
-        tid: None,
-        more: None,
-        content_type: "application/json".to_owned(),
-        headers: Vec::new(),
-        bytes: app.description.to_vec(),
-        in_parts: None,
-    };
-    representation.answer(parts)
+    let empty = Representation::json(None, &());
+    Representation { bytes: app.description.to_vec(), ..empty }.answer(parts)
 }
 
 /// `/docs`.
