@@ -11,6 +11,7 @@ mod cursor;
 mod identify;
 mod json;
 mod listing;
+mod metrics;
 mod operations;
 mod path;
 mod problem;
@@ -34,7 +35,7 @@ use crate::config::Limits;
 pub use cors::Cors;
 pub use cursor::Cursors;
 use identify::HasBody;
-pub use operations::Metrics;
+pub use metrics::Metrics;
 use path::Path;
 use problem::Problem;
 pub use server::Server;
@@ -72,6 +73,7 @@ impl App {
     /// Answers a request, always.
     pub async fn answer(self: &Arc<Self>, request: Request<Body>) -> Response {
         let begun = Instant::now();
+        let _in_flight = self.metrics.requests.enter();
         let (mut parts, body) = request.into_parts();
         if let Some(preflight) = self.cors.preflight(&parts) {
             return preflight;
@@ -147,7 +149,7 @@ impl App {
             _ => match self.call(parts).await {
                 Err(problem) => return ("unknown", Err(problem)),
                 Ok(call) => match &segments[..] {
-                    ["metrics"] => ("metrics", call.metrics()),
+                    ["metrics"] => ("metrics", call.metrics().await),
                     ["v1"] => ("domains", call.domains().await),
                     ["v1", "_tokens"] => ("tokens", call.tokens(body).await),
                     ["v1", "_tokens", id] => ("token", call.token(id).await),

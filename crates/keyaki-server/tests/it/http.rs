@@ -6,6 +6,7 @@ mod conditions; // RFC 9110, section 13
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
+mod metrics; // what /metrics tells
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
