@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::request::Parts;
@@ -16,6 +16,8 @@ use super::problem::{self, Problem};
 
 /// Smaller ones gain nothing.
 const COMPRESSED_FROM: usize = 512;
+/// Room for as many headers as most answers have.
+const HEADERS: usize = 12;
 
 /// Something to answer a GET or HEAD with.
 pub struct Representation {
@@ -48,7 +50,7 @@ impl Representation {
             return Err(Problem::unmet());
         }
         let gzip = wants_gzip(&request.headers, &self.content_type, self.bytes.len())?;
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(HEADERS);
         headers.insert(
             header::VARY,
             HeaderValue::from_static("accept, accept-encoding, authorization, keyaki-auths"),
@@ -60,7 +62,7 @@ impl Representation {
             headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
         }
         if verdict == Verdict::NotModified {
-            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+            return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
         }
         headers.insert(header::CONTENT_TYPE, value(&self.content_type)?);
         headers.extend(self.headers);
@@ -73,19 +75,27 @@ impl Representation {
         };
         headers.insert(header::CONTENT_LENGTH, value(&bytes.len().to_string())?);
         let body = if request.method == Method::HEAD { Body::empty() } else { Body::from(bytes) };
-        Ok((StatusCode::OK, headers, body).into_response())
+        Ok(respond(StatusCode::OK, headers, body))
     }
+}
+
+/// An answer of these parts, as they are: nothing is merged into anything.
+fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
 }
 
 /// The answer to a write: what is there now.
 pub fn written(status: StatusCode, tid: Tid, body: &Value) -> Result<Response, Problem> {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::ETAG, value(&super::conditions::etag(tid))?);
     headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
     headers.insert("keyaki-session", value(&tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok((status, headers, Body::from(body.to_string())).into_response())
+    Ok(respond(status, headers, Body::from(body.to_string())))
 }
 
 pub fn value(text: &str) -> Result<HeaderValue, Problem> {

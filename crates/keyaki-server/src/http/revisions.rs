@@ -202,14 +202,24 @@ impl Watch {
     /// # Errors
     /// `Forbidden` once it may not.
     pub(super) async fn look(&self) -> keyaki::Result<()> {
-        let ended = || keyaki::Error::forbidden("the caller's rights have ended");
-        let call = self.app.call(&self.parts).await.map_err(|_| ended())?;
-        let (domain, bucket) = (&self.names.0[..], &self.names.1[..]);
-        let (domain, entry) = call.find_bucket((domain, bucket)).map_err(|_| ended())?;
-        match entry.allows(domain, &call.principal, self.access, &self.path) {
-            true => Ok(()),
-            false => Err(ended()),
-        }
+        let names = (&self.names.0[..], &self.names.1[..]);
+        look_again(&self.app, &self.parts, names, (self.access, &self.path)).await
+    }
+}
+
+/// Whether a caller whose rights were found before still has them.
+async fn look_again(
+    app: &Arc<App>,
+    parts: &Parts,
+    names: (&str, &str),
+    (access, path): (Access, &str),
+) -> keyaki::Result<()> {
+    let ended = || keyaki::Error::forbidden("the caller's rights have ended");
+    let call = app.call(parts).await.map_err(|_| ended())?;
+    let (domain, entry) = call.find_bucket(names).map_err(|_| ended())?;
+    match entry.allows(domain, &call.principal, access, path) {
+        true => Ok(()),
+        false => Err(ended()),
     }
 }
 
@@ -228,7 +238,12 @@ impl InBucket<'_> {
         &self.call.parts.headers
     }
 
-    /// Looks again at rights to a path: they may end while a body is on its way, or a stream lasts.
+    /// Looks again at rights to a path: they may end while a body is on its way.
+    async fn look_again(&self, access: Access, path: &str) -> keyaki::Result<()> {
+        look_again(self.call.app, self.call.parts, self.names, (access, path)).await
+    }
+
+    /// Looks again and again at rights to a path, as long as a stream lasts.
     pub(super) fn watch(&self, access: Access, path: &str) -> Watch {
         let (domain, bucket) = self.names;
         Watch {
@@ -325,7 +340,7 @@ impl InBucket<'_> {
         self.caller.check_label(&visibility)?;
         let bytes = super::body::read(self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
-        self.watch(Access::Write, &format!("/{key}")).look().await?;
+        self.look_again(Access::Write, &format!("/{key}")).await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };
         let headers = serde_json::to_vec(&content.headers).unwrap_or_default();
         let parameters: [&[u8]; 5] = [
@@ -353,7 +368,7 @@ impl InBucket<'_> {
         for key in [&from, &to] {
             check_item(key)?;
             for access in [Access::Write, Access::Read] {
-                self.watch(access, &format!("/{key}")).look().await?;
+                self.look_again(access, &format!("/{key}")).await?;
             }
         }
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Body;
+use futures_util::FutureExt;
 use http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -25,7 +27,6 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is in flight may take so long to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
@@ -76,6 +77,7 @@ impl Server {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
+                let _counted = app.metrics.connections.enter();
                 match tls {
                     None => serve_plain(app, requests, stream, watcher).await,
                     Some(tls) => serve_tls(app, requests, stream, tls, watcher).await,
@@ -146,14 +148,20 @@ where
                     busy.into_response_at(request.uri().path()),
                 );
             };
-            // In a task of its own: what was begun is finished, whether or not the caller waits for it.
             let path = request.uri().path().to_owned();
-            let answered = tokio::spawn(async move {
+            let reads = super::is_read(request.method());
+            // On the heap: a future of its size is not to be moved from hand to hand.
+            let answering = Box::pin(async move {
                 let _room = room;
                 app.answer(request).await
             });
-            Ok(answered.await.unwrap_or_else(|error| {
-                tracing::error!(%error, "a request was interrupted");
+            // A change that was begun is finished, in a task of its own, whether or not the caller waits for it.
+            let answered = match reads {
+                true => AssertUnwindSafe(answering).catch_unwind().await.map_err(drop),
+                false => tokio::spawn(answering).await.map_err(drop),
+            };
+            Ok(answered.unwrap_or_else(|()| {
+                tracing::error!(path, "a request was interrupted");
                 Problem::new(&problem::INTERNAL, "the request could not be done")
                     .into_response_at(&path)
             }))
@@ -165,7 +173,7 @@ where
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
-        .max_headers(HEADERS_MAX)
+        // No more than 100 headers, as hyper has it by default: a limit of our own would cost an allocation each time.
         .max_buf_size(HEADER_BYTES_MAX);
     builder
         .http2()

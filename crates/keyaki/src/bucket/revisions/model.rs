@@ -137,32 +137,41 @@ pub(super) struct Head {
     pub(super) previous: Option<Vec<u8>>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct HeadEntry {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    visibility: String,
+/// An entry as it is written.
+#[derive(Serialize)]
+struct HeadEntry<'r> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    visibility: &'r str,
     #[serde(flatten)]
-    stored: Stored,
+    stored: &'r Stored,
+}
+
+/// What an entry has besides its revision. It is read by itself: to read a flattened one costs several times as much.
+#[derive(Deserialize)]
+struct HeadLabel {
+    #[serde(default)]
+    visibility: String,
 }
 
 impl Head {
     pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
-        let entries: Vec<HeadEntry> = serde_json::from_slice(ValueRef::decode(bytes)?.payload)
-            .map_err(|e| Error::corrupt("head of an item is damaged").because(e))?;
-        let revision = |HeadEntry { visibility, stored }| {
+        let payload = ValueRef::decode(bytes)?.payload;
+        let damaged = |e| Error::corrupt("head of an item is damaged").because(e);
+        let labels: Vec<HeadLabel> = serde_json::from_slice(payload).map_err(damaged)?;
+        let stored: Vec<Stored> = serde_json::from_slice(payload).map_err(damaged)?;
+        let revision = |(HeadLabel { visibility }, stored): (HeadLabel, Stored)| {
             Ok(Revision { tid: stored.tid()?, visibility, stored })
         };
-        let entries = entries.into_iter().map(revision).collect::<Result<_>>()?;
+        let entries = labels.into_iter().zip(stored).map(revision).collect::<Result<_>>()?;
         Ok(Self { entries, previous })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let entry = |revision: &Revision| HeadEntry {
-            visibility: revision.visibility.clone(),
-            stored: revision.stored.clone(),
-        };
-        let entries: Vec<_> = self.entries.iter().map(entry).collect();
+        let revisions = self.entries.iter();
+        let entries: Vec<_> = revisions
+            .map(|Revision { visibility, stored, .. }| HeadEntry { visibility, stored })
+            .collect();
         serde_json::to_vec(&entries).expect("strings and numbers are JSON")
     }
 
@@ -202,8 +211,8 @@ impl Head {
         self.entries.iter().find(|revision| revision.visibility == label)
     }
 
-    /// The same with a newer revision.
-    pub(super) fn with(&self, revision: Revision) -> Result<Self> {
+    /// The same with a newer revision, and as it is stored.
+    pub(super) fn with(&self, revision: Revision) -> Result<(Self, Vec<u8>)> {
         let mut entries = self.entries.clone();
         match entries.iter().position(|entry| entry.visibility == revision.visibility) {
             Some(at) => entries[at] = revision,
@@ -214,10 +223,11 @@ impl Head {
             None => entries.push(revision),
         }
         let next = Self { entries, previous: None };
-        match next.encode().len() > HEAD_BYTES_MAX {
+        let encoded = next.encode();
+        match encoded.len() > HEAD_BYTES_MAX {
             true => Err(Error::invalid("item has too many labels with too long headers")
                 .with("most", HEAD_BYTES_MAX)),
-            false => Ok(next),
+            false => Ok((next, encoded)),
         }
     }
 }

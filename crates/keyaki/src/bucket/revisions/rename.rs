@@ -184,7 +184,7 @@ impl Revisions {
             let stored = Stored { deleted: false, ..stored(tid) };
             let visibility = step.label.to_owned();
             let revision = Revision { tid, visibility, stored };
-            self.draft_revision(draft, step, &revision)?;
+            self.draft_revision(draft, step, &revision.stored.encode());
             let change = Change {
                 item: step.key.to_owned(),
                 action: step.action.to_owned(),
