@@ -28,6 +28,12 @@ pub fn folder_in(place: &Path) -> Result<TempDir> {
     Ok(tempfile::Builder::new().prefix("keyaki-bench-").tempdir_in(place)?)
 }
 
+/// Lets other users reach what they have in a folder, without showing them what else is there.
+pub fn let_others_pass(dir: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o711))?)
+}
+
 /// Where it is and how long it takes to keep 4 KiB for good.
 pub fn describe(dir: &Path) -> Result<String> {
     let path = dir.join("syncs");

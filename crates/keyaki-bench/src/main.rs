@@ -1,4 +1,4 @@
-//! Keyaki beside the bare engine, on this machine: `keyaki-bench spine | cql [--json]`.
+//! Keyaki beside the bare engine, on this machine: `keyaki-bench spine | cql | http [--json]`.
 //!
 //! A figure is a ratio between two runs of one process, so it means something on any machine;
 //! the timings beside it don't. The exit code says whether every figure reached its bar.
@@ -13,6 +13,7 @@ mod cells;
 mod cql;
 mod disk;
 mod figure;
+mod http;
 mod meter;
 mod ours;
 mod spine;
@@ -44,6 +45,17 @@ enum Suite {
         #[command(flatten)]
         choice: Choice,
     },
+    /// The server beside a bare axum handler and PostgreSQL.
+    Http {
+        #[command(flatten)]
+        choice: Choice,
+        /// Where the stores are made, and removed again; a real disk. [default: beside the build]
+        #[arg(long)]
+        dir: Option<PathBuf>,
+    },
+    /// The handler that `http` starts to compare with.
+    #[command(hide = true)]
+    BareHttp,
 }
 
 /// What is run, and how it is told.
@@ -64,6 +76,8 @@ fn main() -> ExitCode {
     let ran = match Arguments::parse().suite {
         Suite::Spine { choice, dir } => run_spine(choice, dir),
         Suite::Cql { choice } => run_cql(choice),
+        Suite::Http { choice, dir } => run_http(choice, dir),
+        Suite::BareHttp => http::bare::serve().map(|()| true),
     };
     match ran {
         Ok(true) => ExitCode::SUCCESS,
@@ -91,6 +105,24 @@ fn run_spine(choice: Choice, dir: Option<PathBuf>) -> Result<bool> {
 fn run_cql(choice: Choice) -> Result<bool> {
     let report = Report::new(choice.json, choice.only);
     Ok(cql::run(choice.scale, report)?.finish())
+}
+
+fn run_http(choice: Choice, dir: Option<PathBuf>) -> Result<bool> {
+    let place = match dir {
+        Some(dir) => dir,
+        None => http::place(beside_the_build()?),
+    };
+    let dir = disk::folder_in(&place)?;
+    disk::let_others_pass(dir.path())?;
+    let mut report = Report::new(choice.json, choice.only);
+    report.say(&disk::describe(dir.path())?);
+    http::run(dir.path(), choice.scale, &mut report)?;
+    Ok(report.finish())
+}
+
+fn load_average() -> Result<String> {
+    let loads = std::fs::read_to_string("/proc/loadavg")?;
+    Ok(loads.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
 }
 
 /// The folder around cargo's target directory: the program is in `target/release`.

@@ -85,13 +85,13 @@ async fn suite(scale: f64, settings: CqlSettings, mut report: Report) -> Result<
     report.say(&format!(
         "cluster: {}, {copies} copies; load average {}",
         settings.nodes.join(","),
-        load_average()?
+        crate::load_average()?
     ));
     let bare = Bare::open(&settings, copies).await?;
     let measured = measure(scale, &settings, &bare, &mut report).await;
     bare.drop_keyspaces(&settings.keyspace_prefix).await?;
     measured?;
-    report.say(&format!("load average {}", load_average()?));
+    report.say(&format!("load average {}", crate::load_average()?));
     Ok(report)
 }
 
@@ -109,9 +109,4 @@ async fn measure(
     reads::measure(&ground, report).await?;
     ground.ours.finish().await?;
     ground.other.finish().await
-}
-
-fn load_average() -> Result<String> {
-    let loads = std::fs::read_to_string("/proc/loadavg")?;
-    Ok(loads.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
 }

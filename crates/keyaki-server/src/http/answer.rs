@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -19,6 +19,8 @@ use super::range::{self, Part};
 
 /// Smaller ones gain nothing.
 const COMPRESSED_FROM: usize = 512;
+/// Room for as many headers as most answers have.
+const HEADERS: usize = 12;
 
 /// Something to answer a GET or HEAD with.
 pub struct Representation {
@@ -55,7 +57,7 @@ impl Representation {
         let by_parts = self.in_parts.is_some() && range::is_asked_for(request);
         let length = if by_parts { 0 } else { self.bytes.len() };
         let gzip = wants_gzip(&request.headers, &self.content_type, length)?;
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(HEADERS);
         headers.insert(
             header::VARY,
             HeaderValue::from_static("accept, accept-encoding, authorization, keyaki-auths"),
@@ -67,7 +69,7 @@ impl Representation {
             headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
         }
         if verdict == Verdict::NotModified {
-            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+            return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
         }
         headers.insert(header::CONTENT_TYPE, value(&self.content_type)?);
         headers.extend(self.headers);
@@ -95,20 +97,28 @@ impl Representation {
         }
         headers.insert(header::CONTENT_LENGTH, value(&bytes.len().to_string())?);
         let body = if request.method == Method::HEAD { Body::empty() } else { Body::from(bytes) };
-        Ok((status, headers, body).into_response())
+        Ok(respond(status, headers, body))
     }
+}
+
+/// An answer of these parts, as they are: nothing is merged into anything.
+fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
 }
 
 /// The answer to a write: what is there now.
 pub fn written(status: StatusCode, tid: Tid, shown: &impl Serialize) -> Result<Response, Problem> {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::ETAG, value(&super::conditions::etag(tid))?);
     headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
     headers.insert("keyaki-session", value(&tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
-    Ok((status, headers, Body::from(bytes)).into_response())
+    Ok(respond(status, headers, Body::from(bytes)))
 }
 
 pub fn value(text: &str) -> Result<HeaderValue, Problem> {

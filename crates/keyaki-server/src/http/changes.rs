@@ -56,7 +56,9 @@ impl InBucket<'_> {
         let place = Arc::new(self.call.app.bounds.stream()?);
         let (bucket, caller) = (self.open.revisions.bucket().clone(), self.caller.clone());
         let watch = Arc::new(self.watch(Access::Read, "/_changes"));
+        let open = self.call.app.metrics.event_streams.enter();
         let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {
+            let _open = &open;
             let (bucket, caller, watch) = (bucket.clone(), caller.clone(), watch.clone());
             let place = place.clone();
             async move {

@@ -68,14 +68,24 @@ impl Watch {
     /// # Errors
     /// `Forbidden` once it may not.
     pub(super) async fn look(&self) -> keyaki::Result<()> {
-        let ended = || keyaki::Error::forbidden("the caller's rights have ended");
-        let call = self.app.call(&self.parts).await.map_err(|_| ended())?;
-        let (domain, bucket) = (&self.names.0[..], &self.names.1[..]);
-        let (domain, entry) = call.find_bucket((domain, bucket)).map_err(|_| ended())?;
-        match entry.allows(domain, &call.principal, self.access, &self.path) {
-            true => Ok(()),
-            false => Err(ended()),
-        }
+        let names = (&self.names.0[..], &self.names.1[..]);
+        look_again(&self.app, &self.parts, names, (self.access, &self.path)).await
+    }
+}
+
+/// Whether a caller whose rights were found before still has them.
+async fn look_again(
+    app: &Arc<App>,
+    parts: &Parts,
+    names: (&str, &str),
+    (access, path): (Access, &str),
+) -> keyaki::Result<()> {
+    let ended = || keyaki::Error::forbidden("the caller's rights have ended");
+    let call = app.call(parts).await.map_err(|_| ended())?;
+    let (domain, entry) = call.find_bucket(names).map_err(|_| ended())?;
+    match entry.allows(domain, &call.principal, access, path) {
+        true => Ok(()),
+        false => Err(ended()),
     }
 }
 
@@ -98,7 +108,12 @@ impl InBucket<'_> {
         &self.call.parts.headers
     }
 
-    /// Looks again at rights to a path: they may end while a body is on its way, or a stream lasts.
+    /// Looks again at rights to a path: they may end while a body is on its way.
+    pub(super) async fn look_again(&self, access: Access, path: &str) -> keyaki::Result<()> {
+        look_again(self.call.app, self.call.parts, self.names, (access, path)).await
+    }
+
+    /// Looks again and again at rights to a path, as long as a stream lasts.
     pub(super) fn watch(&self, access: Access, path: &str) -> Watch {
         let (domain, bucket) = self.names;
         Watch {

@@ -12,6 +12,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::ListRequest;
 use keyaki::catalog::Access;
 use keyaki::cell::Tid;
+use keyaki::engine::Reading;
 use serde::Serialize;
 
 use super::Answer;
@@ -89,6 +90,7 @@ impl InBucket<'_> {
             to: owned("to"),
             after: None,
             limit: limit(&query)?,
+            reading: Reading::Shared,
         };
         if asks_for(&parts.headers, NDJSON) && query.get("limit").is_none() {
             return Ok(self.stream(request));
@@ -111,7 +113,7 @@ impl InBucket<'_> {
     /// All items, page by page as the reader takes them.
     fn stream(&self, request: ListRequest) -> Response {
         let (revisions, caller) = (self.open.revisions.clone(), self.caller.clone());
-        let begin = Some(ListRequest { limit: LIMIT_MAX, ..request });
+        let begin = Some(ListRequest { limit: LIMIT_MAX, reading: Reading::Once, ..request });
         let watch = Arc::new(self.watch(Access::Read, "/"));
         let pages = stream::try_unfold(begin, move |request| {
             let (revisions, caller, watch) = (revisions.clone(), caller.clone(), watch.clone());

@@ -15,6 +15,7 @@ mod identify;
 mod inside;
 mod json;
 mod listing;
+mod metrics;
 mod operations;
 mod path;
 mod problem;
@@ -45,7 +46,7 @@ pub use cors::Cors;
 pub use cursor::Cursors;
 pub use docs::description;
 use identify::HasBody;
-pub use operations::Metrics;
+pub use metrics::Metrics;
 use path::Path;
 use problem::Problem;
 pub use server::Server;
@@ -86,6 +87,7 @@ impl App {
     /// Answers a request, always.
     pub async fn answer(self: &Arc<Self>, request: Request<Body>) -> Response {
         let begun = Instant::now();
+        let _in_flight = self.metrics.requests.enter();
         let (mut parts, body) = request.into_parts();
         if let Some(preflight) = self.cors.preflight(&parts) {
             return preflight;

@@ -1,15 +1,14 @@
 //! What those who run it need: health, readiness, metrics, and what problems mean.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use keyaki::catalog::Right;
 use keyaki::cell::Time;
-use metrics_exporter_prometheus::PrometheusHandle;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -19,49 +18,13 @@ use super::problem::{self, Problem};
 use super::shapes::{ProblemExplained, Status};
 use super::{Answer, App, Call};
 
-/// Samples are kept until they are counted.
-const UPKEEP_APART: Duration = Duration::from_secs(5);
 const REQUEST_ID_BYTES_MAX: usize = 64;
-
-/// Counts what is answered.
-pub struct Metrics {
-    handle: PrometheusHandle,
-}
-
-impl Metrics {
-    pub fn new(handle: PrometheusHandle) -> Self {
-        metrics::describe_counter!("keyaki_requests_total", "requests by route, method and status");
-        metrics::describe_histogram!("keyaki_request_seconds", "how long answers took, by route");
-        let keeper = handle.clone();
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(UPKEEP_APART).await;
-                keeper.run_upkeep();
-            }
-        });
-        Self { handle }
-    }
-
-    pub fn count(&self, method: &Method, route: &'static str, status: StatusCode, took: Duration) {
-        let method = match *method {
-            Method::GET => "GET",
-            Method::HEAD => "HEAD",
-            Method::PUT => "PUT",
-            Method::POST => "POST",
-            Method::DELETE => "DELETE",
-            Method::OPTIONS => "OPTIONS",
-            _ => "other",
-        };
-        let status = status.as_u16().to_string();
-        metrics::counter!("keyaki_requests_total", "method" => method, "route" => route, "status" => status)
-            .increment(1);
-        metrics::histogram!("keyaki_request_seconds", "route" => route).record(took);
-    }
-}
 
 /// Differs for every request of a process; a caller may bring its own.
 pub fn request_id(headers: &HeaderMap) -> String {
     static COUNTED: AtomicU64 = AtomicU64::new(0);
+    // The system is asked once.
+    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
     let brought = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let plain = |id: &&str| {
         (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
@@ -69,7 +32,7 @@ pub fn request_id(headers: &HeaderMap) -> String {
     };
     match brought.filter(plain) {
         Some(id) => id.to_owned(),
-        None => format!("{:x}-{:x}", std::process::id(), COUNTED.fetch_add(1, Relaxed)),
+        None => format!("{:x}-{:x}", *PROCESS, COUNTED.fetch_add(1, Relaxed)),
     }
 }
 
@@ -103,13 +66,13 @@ impl App {
 
 impl Call<'_> {
     /// `/metrics`, for admins unless it is configured to be public.
-    pub(super) fn metrics(&self) -> Answer {
+    pub(super) async fn metrics(&self) -> Answer {
         if !self.app.metrics_public
             && !self.snapshot.permits(&self.principal, Right::Administer, None)
         {
             return Err(refuse(&self.principal));
         }
-        let text = self.app.metrics.handle.render();
+        let text = self.app.metrics.render(self.app.catalog.backends()).await;
         let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
         Ok((StatusCode::OK, kind, Body::from(text)).into_response())
     }

@@ -201,7 +201,7 @@ impl InBucket<'_> {
         let Whole { bytes, held: _held } =
             super::body::read(&call.app.bounds, self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
-        self.watch(Access::Write, &format!("/{key}")).look().await?;
+        self.look_again(Access::Write, &format!("/{key}")).await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };
         let headers = serde_json::to_vec(&content.headers).unwrap_or_default();
         let parameters: [&[u8]; 5] = [
@@ -240,7 +240,7 @@ impl InBucket<'_> {
         for key in [&from, &to] {
             check_item(key)?;
             for access in [Access::Write, Access::Read] {
-                self.watch(access, &format!("/{key}")).look().await?;
+                self.look_again(access, &format!("/{key}")).await?;
             }
         }
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;

@@ -90,7 +90,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         health::asset,
         Open(|_, p, asked| Box::pin(async move { docs::asset(p, asked.at[0]) })),
     )]),
-    route("metrics", "/metrics", vec![get(health::metrics, Known(|call, _| Box::pin(async { call.metrics() })))]),
+    route("metrics", "/metrics", vec![get(health::metrics, Known(|call, _| Box::pin(call.metrics())))]),
     route("domains", "/v1/", vec![get(catalog::domains, Known(|call, _| Box::pin(call.domains())))]),
     route("tokens", "/v1/_tokens", vec![
         get(tokens::list, Known(|call, _| Box::pin(async { call.tokens() }))),

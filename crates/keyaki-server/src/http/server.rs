@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
+use futures_util::FutureExt;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -26,7 +28,6 @@ use super::wire::{Guard, HeadLimits, REFUSED, Refusal};
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is in flight may take so long to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
@@ -77,6 +78,7 @@ impl Server {
             let watcher = graceful.watcher();
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
+                let _counted = app.metrics.connections.enter();
                 match tls {
                     None => serve_plain(app, requests, stream, watcher).await,
                     Some(tls) => serve_tls(app, requests, stream, tls, watcher).await,
@@ -172,14 +174,19 @@ impl Asked {
         let Ok(room) = self.requests.try_acquire_owned() else {
             return Problem::busy("too many requests are being answered").into_response_at(&path);
         };
-        // In a task of its own: what was begun is finished, whether or not the caller waits for it.
-        let app = self.app;
-        let answered = tokio::spawn(async move {
+        let (app, reads) = (self.app, super::is_read(request.method()));
+        // On the heap: a future of its size is not to be moved from hand to hand.
+        let answering = Box::pin(async move {
             let _room = room;
             app.answer(request).await
         });
-        answered.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a request was interrupted");
+        // A change that was begun is finished, in a task of its own, whether or not the caller waits for it.
+        let answered = match reads {
+            true => AssertUnwindSafe(answering).catch_unwind().await.map_err(drop),
+            false => tokio::spawn(answering).await.map_err(drop),
+        };
+        answered.unwrap_or_else(|()| {
+            tracing::error!(path, "a request was interrupted");
             Problem::new(&problem::INTERNAL, "the request could not be done")
                 .into_response_at(&path)
         })
@@ -203,7 +210,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .half_close(true)
-        .max_headers(HEADERS_MAX)
+        // No more than 100 headers, as hyper has it by default: a limit of our own would cost an allocation each time.
         .max_buf_size(2 * HEADER_BYTES_MAX);
     builder
         .http2()

@@ -26,10 +26,11 @@ mod conditions; // RFC 9110, section 13
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
+mod metrics;
 mod range; // RFC 9110, section 14
 mod surface; // the document, the page to try it, and which methods there are
 mod tls; // HTTPS by configuration
-mod wire; // requests byte by byte, as no library would send them
+mod wire; // requests byte by byte, as no library would send them // what /metrics tells
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -127,6 +127,19 @@ impl Backends {
         self.store(&self.default, &None).await
     }
 
+    /// The stores that are open, by their backends' full names and their replications.
+    #[must_use]
+    pub fn stores(&self) -> Vec<(String, ReplicationSetting, Store)> {
+        let opened = self.opened();
+        let mut stores: Vec<_> = opened
+            .iter()
+            .map(|((name, replication), store)| (name.clone(), replication.clone(), store.clone()))
+            .collect();
+        drop(opened);
+        stores.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        stores
+    }
+
     fn opened(&self) -> std::sync::MutexGuard<'_, HashMap<(String, ReplicationSetting), Store>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -56,6 +56,10 @@ impl OpenBuckets {
     }
 
     fn domain(&self, name: &str) -> Arc<Meter> {
+        let known = self.domains.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if let Some(meter) = known {
+            return meter;
+        }
         let mut domains = self.domains.write().unwrap_or_else(PoisonError::into_inner);
         domains.entry(name.to_owned()).or_default().clone()
     }

@@ -57,6 +57,10 @@ pub enum Write<'a> {
     Merge(Value<'a>),
 }
 
+/// Room that a commit begins with: enough for most, so that they need not move while they grow.
+const FIRST_BYTES: usize = 4 << 10;
+const FIRST_CELLS: usize = 8;
+
 /// How a commit reaches the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
@@ -174,8 +178,8 @@ impl Commit {
             route: Route::Log,
             expectations: Vec::new(),
             claims: Vec::new(),
-            bytes: Vec::new(),
-            slots: Vec::new(),
+            bytes: Vec::with_capacity(FIRST_BYTES),
+            slots: Vec::with_capacity(FIRST_CELLS),
             fault: None,
             companions: Companions::default(),
         }

@@ -16,7 +16,7 @@ use super::scan::{Block, CellRef, Direction, Scan, ScanRequest, Split};
 use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
-use super::{Commit, Engine, Outcome, Rules, Stamps, Swept, fold};
+use super::{Commit, Engine, Measure, Outcome, Rules, Stamps, Swept, fold};
 use crate::cell::{HybridClock, SystemWallClock, Time, key};
 use crate::error::{Error, Result};
 
@@ -214,6 +214,11 @@ impl Engine for MemoryEngine {
 
     async fn compact(&self, space: SpaceId) -> Result<()> {
         self.spaces.existing(space).map(drop)
+    }
+
+    async fn measures(&self) -> Result<Vec<Measure>> {
+        let cells = self.state().cells.len() as u64;
+        Ok(vec![Measure::now("cells", "cells that are there", cells)])
     }
 }
 

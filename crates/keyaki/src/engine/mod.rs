@@ -50,6 +50,7 @@ mod commit;
 pub mod cql;
 pub mod embedded;
 mod fold;
+mod measure;
 pub mod memory;
 mod rules;
 mod scan;
@@ -62,8 +63,9 @@ pub use commit::{
     BULK_BYTES_MAX, COMMIT_BYTES_MAX, Commit, Condition, Expect, Home, Outcome, PAYLOAD_BYTES_MAX,
     Refusal, Route, Write, check_visibility,
 };
+pub use measure::{Distribution, Measure, Measured};
 pub use rules::{Keep, Merge, RuleSpec, Rules, Unfoldable, Verdict};
-pub use scan::{Area, Block, CellRef, Direction, Scan, ScanRequest, Split};
+pub use scan::{Area, Block, CellRef, Direction, Reading, Scan, ScanRequest, Split};
 pub use space::{BucketId, SpaceId, SpaceKind, SpaceRecord, SpaceSpec};
 pub use stamps::{Stamp, Stamps};
 
@@ -162,6 +164,15 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// `NotFound` if there is no such space.
     async fn compact(&self, space: SpaceId) -> Result<()>;
+
+    /// How large it is and what it has under way, for those who run it.
+    ///
+    /// # Errors
+    /// `Unavailable` if it can't be found out now.
+    async fn measures(&self) -> Result<Vec<Measure>> {
+        let undecided = self.stamps().undecided();
+        Ok(vec![Measure::now("commits_undecided", "commits under way", undecided)])
+    }
 
     /// Copies the running store to a new directory.
     ///

@@ -22,6 +22,18 @@ pub struct ScanRequest {
     pub direction: Direction,
     /// Stop after this many cells.
     pub limit: Option<usize>,
+    /// Whether others are likely to read the same soon.
+    pub reading: Reading,
+}
+
+/// Whether what is read is worth keeping in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// It is: somebody may want it again.
+    #[default]
+    Shared,
+    /// It is not: a walk over so much would push out all that is.
+    Once,
 }
 
 /// Where in a space a scan goes.
@@ -74,7 +86,7 @@ impl ScanRequest {
         to: Bound<Vec<u8>>,
     ) -> Self {
         let area = Area::Partition { partition: partition.into(), from, to };
-        Self { space, area, direction: Direction::Forward, limit: None }
+        Self { space, area, direction: Direction::Forward, limit: None, reading: Reading::Shared }
     }
 
     /// The sort keys of one partition that start with `prefix`, forward.
@@ -87,7 +99,8 @@ impl ScanRequest {
     /// A split, forward.
     #[must_use]
     pub fn split(space: SpaceId, split: Split) -> Self {
-        Self { space, area: Area::Split(split), direction: Direction::Forward, limit: None }
+        let area = Area::Split(split);
+        Self { space, area, direction: Direction::Forward, limit: None, reading: Reading::Shared }
     }
 
     /// In falling order.

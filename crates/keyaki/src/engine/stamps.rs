@@ -64,6 +64,11 @@ impl Stamps {
         out.first_key_value().map_or_else(|| self.clock.next(), |(time, _)| *time)
     }
 
+    /// How many stamps are out.
+    pub fn undecided(&self) -> u64 {
+        self.out().values().copied().map(u64::from).sum()
+    }
+
     fn out(&self) -> MutexGuard<'_, BTreeMap<Time, u32>> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }

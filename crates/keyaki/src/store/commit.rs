@@ -111,6 +111,18 @@ impl<'a> Draft<'a> {
     ) -> Result<Condition> {
         let condition = self.expect(sort, previous.expect());
         chunk::delete(self.bucket.chunks, &mut self.commit, sort, previous)?;
+        self.write_primary(sort, value);
+        Ok(condition)
+    }
+
+    /// Writes a primary at `prefix | commit id`; a large one in chunks. Nothing is demanded of what is there: no other
+    /// commit has this id.
+    pub fn put_own(&mut self, prefix: &[u8], value: Value<'_>) {
+        let sort = [prefix, self.tid().as_bytes()].concat();
+        self.write_primary(&sort, value);
+    }
+
+    fn write_primary(&mut self, sort: &[u8], value: Value<'_>) {
         let most = self.bucket.store.inner.settings.chunk_bytes;
         if value.payload.len() <= most {
             self.commit.write(self.bucket.primary, sort, Write::Put(value));
@@ -119,7 +131,6 @@ impl<'a> Draft<'a> {
             let head = Value { flags: chunk::HEAD, payload: &head, ..value };
             self.commit.write(self.bucket.primary, sort, Write::Put(head));
         }
-        Ok(condition)
     }
 
     /// Removes a primary that is known to be there.
@@ -237,7 +248,10 @@ impl Bucket {
                 return Ok(None);
             }
             if !value.flags.contains(chunk::HEAD) {
-                return Ok(Some(value.payload.to_vec()));
+                // The payload is what comes last.
+                let header = stored.len() - value.payload.len();
+                stored.drain(..header);
+                return Ok(Some(stored));
             }
             if let Some(whole) = chunk::read(self, partition, sort, &value).await? {
                 return Ok(Some(whole));

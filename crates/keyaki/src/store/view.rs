@@ -14,7 +14,7 @@ use crate::cell::Time;
 use crate::cell::key::successor_of_prefix;
 use crate::cell::parts::Parts;
 use crate::cell::visibility::Authorisations;
-use crate::engine::{Block, CellRef, Commit, Direction, ScanRequest, Write};
+use crate::engine::{Block, CellRef, Commit, Direction, Reading, ScanRequest, Write};
 use crate::error::Result;
 
 /// A view of a bucket, by name.
@@ -51,6 +51,8 @@ pub struct PageRequest {
     pub after: Option<Vec<u8>>,
     /// At most so many, but at least one.
     pub limit: usize,
+    /// Whether others are likely to read the same soon.
+    pub reading: Reading,
 }
 
 impl PageRequest {
@@ -63,6 +65,7 @@ impl PageRequest {
             direction: Direction::Forward,
             after: None,
             limit,
+            reading: Reading::Shared,
         }
     }
 
@@ -119,9 +122,13 @@ impl View {
     ) -> Result<()> {
         let mut sort = key.to_vec();
         owner.append(&mut sort)?;
-        let shards = bucket.engine().view_shards();
-        let [high, low, ..] = *blake3::hash(&owner.encode()).as_bytes();
-        let shard = u16::from_be_bytes([high, low]) % shards;
+        let shard = match bucket.engine().view_shards() {
+            1 => 0,
+            shards => {
+                let [high, low, ..] = *blake3::hash(&owner.encode()).as_bytes();
+                u16::from_be_bytes([high, low]) % shards
+            }
+        };
         commit.dependent(bucket.views, &self.partition(shard), &sort, write);
         Ok(())
     }
@@ -144,7 +151,7 @@ impl View {
             Direction::Backward => to = past.unwrap_or(to),
         }
         let request = ScanRequest::range(bucket.views, self.partition(shard), from, to);
-        ScanRequest { direction: page.direction, ..request }
+        ScanRequest { direction: page.direction, reading: page.reading, ..request }
     }
 }
 

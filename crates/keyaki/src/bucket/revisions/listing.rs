@@ -10,6 +10,7 @@ use super::{Revisions, items};
 use crate::bucket::Caller;
 use crate::cell::key::successor_of_prefix;
 use crate::cell::parts::{Parts, PartsReader};
+use crate::engine::Reading;
 use crate::error::{Error, Result};
 use crate::store::{Entry, PageRequest};
 
@@ -26,6 +27,8 @@ pub struct ListRequest {
     pub after: Option<String>,
     /// At most so many.
     pub limit: usize,
+    /// Whether others are likely to read the same soon.
+    pub reading: Reading,
 }
 
 /// An item of a listing.
@@ -112,7 +115,8 @@ impl Found {
 
 fn bounds(request: &ListRequest) -> PageRequest {
     let begin = |key: &str| Parts::new().bytes(key.as_bytes()).into_bytes();
-    let mut page = PageRequest::first(request.limit + 1);
+    let mut page =
+        PageRequest { reading: request.reading, ..PageRequest::first(request.limit + 1) };
     let mut lower = Vec::new();
     let mut upper: Option<Vec<u8>> = None;
     if let Some(prefix) = &request.prefix {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::cell::visibility::Decisions;
@@ -151,49 +152,58 @@ pub(super) struct Departure {
     pub(super) operation: Option<Operation>,
 }
 
-/// How a head is stored: a list, unless it is about to go.
+/// A head that is about to go, as it is stored; every other is a list of entries.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum HeadForm {
-    Stays(Vec<HeadEntry>),
-    Leaves { entries: Vec<HeadEntry>, leaving: Box<Departure> },
+struct Leaving<E, D> {
+    entries: E,
+    leaving: D,
 }
 
-#[derive(Serialize, Deserialize)]
-struct HeadEntry {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    visibility: String,
+/// An entry as it is written.
+#[derive(Serialize)]
+struct HeadEntry<'r> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    visibility: &'r str,
     #[serde(flatten)]
-    stored: Stored,
+    stored: &'r Stored,
+}
+
+/// What an entry has besides its revision. It is read by itself: to read a flattened one costs several times as much.
+#[derive(Deserialize)]
+struct HeadLabel {
+    #[serde(default)]
+    visibility: String,
 }
 
 impl Head {
     pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
-        let form: HeadForm = serde_json::from_slice(ValueRef::decode(bytes)?.payload)
-            .map_err(|e| Error::corrupt("head of an item is damaged").because(e))?;
-        let (entries, leaving) = match form {
-            HeadForm::Stays(entries) => (entries, None),
-            HeadForm::Leaves { entries, leaving } => (entries, Some(leaving)),
+        let payload = ValueRef::decode(bytes)?.payload;
+        let (labels, stored, leaving): (_, Vec<Stored>, _) = match payload.starts_with(b"{") {
+            false => (read(payload)?, read(payload)?, None),
+            true => {
+                let labels: Leaving<Vec<HeadLabel>, IgnoredAny> = read(payload)?;
+                let read: Leaving<Vec<Stored>, Box<Departure>> = read(payload)?;
+                (labels.entries, read.entries, Some(read.leaving))
+            }
         };
-        let revision = |HeadEntry { visibility, stored }| {
+        let revision = |(HeadLabel { visibility }, stored): (HeadLabel, Stored)| {
             Ok(Revision { tid: stored.tid()?, visibility, stored })
         };
-        let entries = entries.into_iter().map(revision).collect::<Result<_>>()?;
+        let entries = labels.into_iter().zip(stored).map(revision).collect::<Result<_>>()?;
         Ok(Self { entries, leaving, previous })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let entry = |revision: &Revision| HeadEntry {
-            visibility: revision.visibility.clone(),
-            stored: revision.stored.clone(),
+        let revisions = self.entries.iter();
+        let entries: Vec<_> = revisions
+            .map(|Revision { visibility, stored, .. }| HeadEntry { visibility, stored })
+            .collect();
+        let encoded = match &self.leaving {
+            None => serde_json::to_vec(&entries),
+            Some(leaving) => serde_json::to_vec(&Leaving { entries, leaving }),
         };
-        let entries: Vec<_> = self.entries.iter().map(entry).collect();
-        let form = match self.leaving.clone() {
-            None => HeadForm::Stays(entries),
-            Some(leaving) => HeadForm::Leaves { entries, leaving },
-        };
-        serde_json::to_vec(&form).expect("strings and numbers are JSON")
+        encoded.expect("strings and numbers are JSON")
     }
 
     /// The same, about to go, or not after all.
@@ -248,8 +258,8 @@ impl Head {
         self.entries.iter().find(|revision| revision.visibility == label)
     }
 
-    /// The same with a newer revision.
-    pub(super) fn with(&self, revision: Revision) -> Result<Self> {
+    /// The same with a newer revision, and as it is stored.
+    pub(super) fn with(&self, revision: Revision) -> Result<(Self, Vec<u8>)> {
         let mut entries = self.entries.clone();
         match entries.iter().position(|entry| entry.visibility == revision.visibility) {
             Some(at) => entries[at] = revision,
@@ -260,10 +270,16 @@ impl Head {
             None => entries.push(revision),
         }
         let next = Self { entries, leaving: None, previous: None };
-        match next.encode().len() > HEAD_BYTES_MAX {
+        let encoded = next.encode();
+        match encoded.len() > HEAD_BYTES_MAX {
             true => Err(Error::invalid("item has too many labels with too long headers")
                 .with("most", HEAD_BYTES_MAX)),
-            false => Ok(next),
+            false => Ok((next, encoded)),
         }
     }
+}
+
+fn read<'p, T: Deserialize<'p>>(payload: &'p [u8]) -> Result<T> {
+    serde_json::from_slice(payload)
+        .map_err(|e| Error::corrupt("head of an item is damaged").because(e))
 }

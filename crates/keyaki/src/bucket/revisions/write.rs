@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Content, Head, Revision, Stored};
-use super::{HEAD, Revisions, content_sort, entry_key, items, meta_sort};
+use super::{CONTENT, HEAD, META, Revisions, entry_key, items};
 use crate::bucket::{Request, TRIES_MAX, Usage};
 use crate::cell::visibility::Decisions;
 use crate::cell::{Tid, Value};
@@ -216,11 +216,12 @@ impl Revisions {
         revision: &Revision,
     ) -> Result<()> {
         let label = step.label.as_bytes();
-        let next = head.with(revision.clone())?;
+        let (next, encoded) = head.with(revision.clone())?;
         let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);
-        draft.put(HEAD, previous, Value::open(&next.encode()))?;
-        self.draft_revision(draft, step, revision)?;
-        self.draft_entries(draft, step, &next, revision)?;
+        draft.put(HEAD, previous, Value::open(&encoded))?;
+        let stored = revision.stored.encode();
+        self.draft_revision(draft, step, &stored);
+        self.draft_entries(draft, step, &next, &stored)?;
         Self::difference(head, step).add(&self.bucket, draft)?;
         let before = head.labelled(step.label);
         draft.change(&change(step, before, revision), b"", label)?;
@@ -236,11 +237,10 @@ impl Revisions {
         draft: &mut Draft<'_>,
         step: &Step<'_>,
         next: &Head,
-        revision: &Revision,
+        stored: &[u8],
     ) -> Result<()> {
         if next.is_live() {
-            let stored = revision.stored.encode();
-            let listed = Value::visible_to(step.label.as_bytes(), &stored);
+            let listed = Value::visible_to(step.label.as_bytes(), stored);
             return draft.add_entry(&items(), &entry_key(step.key, step.label), HEAD, listed);
         }
         for label in next.labels() {
@@ -250,20 +250,12 @@ impl Revisions {
     }
 
     /// The revision's own cells.
-    pub(super) fn draft_revision(
-        &self,
-        draft: &mut Draft<'_>,
-        step: &Step<'_>,
-        revision: &Revision,
-    ) -> Result<()> {
+    pub(super) fn draft_revision(&self, draft: &mut Draft<'_>, step: &Step<'_>, stored: &[u8]) {
         let label = step.label.as_bytes();
-        let meta = revision.stored.encode();
-        draft.put(&meta_sort(revision.tid), Previous::Absent, Value::visible_to(label, &meta))?;
+        draft.put_own(&[META], Value::visible_to(label, stored));
         if let Some(bytes) = step.bytes {
-            let content = Value::visible_to(label, bytes);
-            draft.put(&content_sort(revision.tid), Previous::Absent, content)?;
+            draft.put_own(&[CONTENT], Value::visible_to(label, bytes));
         }
-        Ok(())
     }
 }
 

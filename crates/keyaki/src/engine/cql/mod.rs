@@ -27,7 +27,7 @@ use super::rules::Rules;
 use super::scan::{Scan, ScanRequest, Split};
 use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
-use super::{Engine, Stamps, Swept};
+use super::{Engine, Measure, Stamps, Swept};
 use crate::cell::{HybridClock, SystemWallClock, Time, WallClock, key};
 use crate::error::{Error, Result};
 use crate::settings::CqlSettings;
@@ -357,5 +357,17 @@ impl Engine for CqlEngine {
             true => self.inner.roll_up(link, &space).await,
             false => Ok(()),
         }
+    }
+
+    async fn measures(&self) -> Result<Vec<Measure>> {
+        let held = COMMITS_MAX - self.inner.room.available_permits();
+        Ok(vec![
+            Measure::now("commits_undecided", "commits under way", self.inner.stamps.undecided()),
+            Measure::now(
+                "commits_unfinished",
+                "commits whose intents are not yet deleted",
+                held as u64,
+            ),
+        ])
     }
 }

@@ -14,10 +14,11 @@ use rocksdb::{BottommostLevelCompaction, CompactOptions, DB, Options, WaitForCom
 use tokio::sync::{mpsc, oneshot};
 
 use super::commit::{Commit, Outcome, Route};
+use super::measure::Sizes;
 use super::rules::Rules;
 use super::scan::{Scan, ScanRequest, Split};
 use super::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec, Spaces};
-use super::{Engine, Stamps, Swept};
+use super::{Engine, Measure, Stamps, Swept};
 use crate::cell::{HybridClock, SystemWallClock, Time, WallClock, key};
 use crate::error::{Error, Result};
 use crate::settings::{Durability, EmbeddedSettings};
@@ -30,6 +31,7 @@ mod fault;
 mod flusher;
 mod latest;
 mod log;
+mod measure;
 mod merge;
 mod options;
 mod recovery;
@@ -113,6 +115,7 @@ impl EmbeddedEngine {
             listing: Mutex::new(()),
             ingesting: Mutex::new(()),
             stopped: OnceLock::new(),
+            groups: Sizes::default(),
         });
         let (queue, requests) = mpsc::channel(settings.queue_commits_max.max(1));
         let writer = writer::start(shared.clone(), settings.durability, newest, requests)?;
@@ -287,6 +290,17 @@ impl Engine for EmbeddedEngine {
             Ok(())
         })
         .await
+    }
+
+    async fn measures(&self) -> Result<Vec<Measure>> {
+        let queue = self.queue.as_ref().ok_or_else(closed)?;
+        let waiting = (queue.max_capacity() - queue.capacity()) as u64;
+        let undecided = self.stamps.undecided();
+        let shared = self.shared.clone();
+        let mut measures = blocking(move || measure::measure(&shared)).await?;
+        measures.push(Measure::now("commits_waiting", "commits in the writer's queue", waiting));
+        measures.push(Measure::now("commits_undecided", "commits under way", undecided));
+        Ok(measures)
     }
 
     async fn backup(&self, to: &Path) -> Result<()> {

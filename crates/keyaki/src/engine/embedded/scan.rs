@@ -16,7 +16,7 @@ use super::fault::{needs_disk, read_failed, reading};
 use super::writer::Shared;
 use super::{begin_blocking, blocking};
 use crate::cell::Time;
-use crate::engine::scan::{Block, CellRef, Direction, Scan, ScanRequest};
+use crate::engine::scan::{Block, CellRef, Direction, Reading, Scan, ScanRequest};
 use crate::engine::sight::Sight;
 use crate::engine::space::Space;
 use crate::error::{Error, Result};
@@ -37,6 +37,7 @@ struct Plan {
     from: Vec<u8>,
     to: Vec<u8>,
     direction: Direction,
+    reading: Reading,
 }
 
 self_cell!(
@@ -61,7 +62,8 @@ pub fn begin(
         return Ok(Box::new(EmbeddedScan::Done));
     }
     let sight = Sight::new(space, now);
-    let mut plan = Plan { sight, from, to, direction: request.direction };
+    let (direction, reading) = (request.direction, request.reading);
+    let mut plan = Plan { sight, from, to, direction, reading };
     let db = &shared.db;
     let state = db.snapshot();
     let (block, more) = on_the_spot(db, &mut plan, left, &state)?;
@@ -110,7 +112,13 @@ impl Plan {
     /// An iterator that has read nothing yet.
     fn cursor(&self, shared: Arc<Shared>, state: &Snapshot<'_>) -> Cursor {
         let mut options = self.options(state);
-        options.set_readahead_size(READ_AHEAD_BYTES);
+        match self.reading {
+            Reading::Shared => options.set_readahead_size(READ_AHEAD_BYTES),
+            Reading::Once => {
+                options.set_readahead_size(BLOCK_BYTES);
+                options.fill_cache(false);
+            }
+        }
         Cursor::new(shared, |shared| shared.db.raw_iterator_opt(options))
     }
 
@@ -247,6 +255,17 @@ impl EmbeddedScan {
     fn go_on(rest: Option<Progress>) -> Self {
         rest.map_or(Self::Done, |scan| Self::Running(begin_blocking(|| advance(scan))))
     }
+
+    /// What is left, begun on at once unless it is read once: who walks over much often stops at the end of a page, and
+    /// nobody would take what was made beyond it.
+    fn go_on_early(rest: Option<Progress>) -> Self {
+        match rest {
+            Some(rest) if rest.plan.reading == Reading::Once => {
+                Self::Begun(Block::default(), Some(rest))
+            }
+            rest => Self::go_on(rest),
+        }
+    }
 }
 
 #[async_trait]
@@ -267,7 +286,7 @@ impl Scan for EmbeddedScan {
         let finished = next.await;
         *self = Self::Done;
         let (block, more) = finished.map_err(super::interrupted)??;
-        *self = Self::go_on(more);
+        *self = Self::go_on_early(more);
         Ok((!block.is_empty()).then_some(block))
     }
 }

@@ -23,6 +23,7 @@ use super::reserve::{self, Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::Swept;
 use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
+use crate::engine::measure::Sizes;
 use crate::engine::sight::Sight;
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
@@ -75,6 +76,8 @@ pub struct Shared {
     pub ingesting: Mutex<()>,
     /// Why writing has stopped, once it has.
     pub stopped: OnceLock<String>,
+    /// How many commits were made durable together.
+    pub groups: Sizes,
 }
 
 impl Shared {
@@ -116,6 +119,12 @@ impl Shared {
                 self.stop(error);
             }
         })
+    }
+
+    fn note_group(&self, commits: usize) {
+        if commits > 0 {
+            self.groups.note(commits);
+        }
     }
 
     fn stop(&self, why: &Error) {
@@ -223,6 +232,10 @@ impl Writer {
         }
         let written = if batch.is_empty() { Ok(()) } else { self.write_if_room(batch) };
         let failure = written.err();
+        if failure.is_none() {
+            let took = outcomes.iter().filter(|outcome| matches!(outcome, Ok(Outcome::Done)));
+            self.shared.note_group(took.count());
+        }
         for ((commit, reply), outcome) in group.drain(..).zip(outcomes) {
             let took = matches!(outcome, Ok(Outcome::Done));
             self.settle(commit, took && failure.is_some());
