@@ -1,9 +1,13 @@
 //! Servers over a cluster, which `KEYAKI_CQL=host:port[,…]` names: every case of the suite, and several servers at once.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use keyaki::engine::cql::CqlEngine;
+use keyaki::engine::{Engine, Rules};
+use keyaki::settings::{CqlSettings, Replication};
 use scylla::client::session_builder::SessionBuilder;
 use serde_json::json;
 
@@ -34,8 +38,31 @@ impl Cluster {
         }
     }
 
+    fn copies(&self) -> u8 {
+        if self.nodes.len() >= 3 { 3 } else { 1 }
+    }
+
+    /// Buckets that have spaces, the catalog's own included.
+    fn buckets(&self) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let settings = CqlSettings {
+                nodes: self.nodes.clone(),
+                keyspace_prefix: self.prefix.clone(),
+                replication: Replication::Factor(self.copies()),
+                ..CqlSettings::default()
+            };
+            let engine = CqlEngine::new(settings, Rules::default()).unwrap();
+            engine.connect().await.unwrap();
+            let live = engine.spaces().into_iter().filter(|space| !space.retired);
+            let buckets = live.map(|space| space.spec.bucket).collect::<BTreeSet<_>>().len();
+            engine.close().await.unwrap();
+            buckets
+        })
+    }
+
     fn server(&self) -> Server {
-        let copies = if self.nodes.len() >= 3 { 3 } else { 1 };
+        let copies = self.copies();
         let config = self.dir.path().join("keyaki.toml");
         let text = format!(
             "[backend.cql.main]\nnodes = {:?}\nkeyspace_prefix = {:?}\nreplication_factor = {copies}\n",
@@ -214,4 +241,23 @@ fn cql_a_rename_happens_once_whichever_server_is_asked() {
     });
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(contents(&other), expected);
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
+fn cql_a_bucket_that_another_server_deletes_leaves_nothing() {
+    let cluster = Cluster::new();
+    let (one, other) = (cluster.server(), cluster.server());
+    one.with_bucket(open_bucket());
+    for number in 0..4 {
+        let path = format!("/v1/d.example/short-{number}");
+        assert_eq!(one.ask("PUT", &path).admin().json(&open_bucket()).status, 201);
+        within(Duration::from_secs(5), "the other server deletes it", || {
+            other.ask("DELETE", &path).admin().send().status == 204
+        });
+    }
+    within(Duration::from_secs(30), "all that is left is the catalog and a bucket", || {
+        cluster.buckets() == 2
+    });
+    assert_eq!(one.ask("PUT", ITEM).admin().text("one").status, 201, "it is the right one");
 }

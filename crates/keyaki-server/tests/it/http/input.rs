@@ -125,7 +125,7 @@ fn numbers_keep_all_their_digits(server: &Server) {
         let shown = server.ask("GET", "/v1/d.example").admin().send();
         assert!(shown.text().contains(&format!("\"bytes\":{exact}")), "{}", shown.text());
     }
-    for bad in ["18446744073709551616", "1.5", "1e3", "-1", "\"1\""] {
+    for bad in ["18446744073709551616", "1.5", "-1", "\"1\""] {
         put(bad).demand_problem(422);
     }
     for bad in ["01", "+1", "0x1", "1e", "NaN"] {
