@@ -28,6 +28,7 @@ use super::wire::{Guard, HeadLimits, REFUSED, Refusal};
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is in flight may take so long to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
+const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;

@@ -118,7 +118,7 @@ fn query() -> Named<6> {
     ]
 }
 
-fn request_headers() -> Named<11> {
+fn request_headers() -> Named<13> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Header, about, schema).build())
     };
@@ -167,6 +167,8 @@ fn request_headers() -> Named<11> {
             text(),
         ),
         one("Last-Event-ID", "Where an event stream goes on.", text()),
+        one("Range", "Which bytes: `bytes=0-99`, `bytes=100-`, `bytes=-100`.", text()),
+        one("If-Range", "The part only if it has this tag, else the whole.", text()),
     ]
 }
 
@@ -182,10 +184,12 @@ fn field(name: &str, place: ParameterIn, about: &str, schema: ObjectBuilder) -> 
 /// Headers of answers, by their names.
 pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
     [
+        ("Accept-Ranges", "`bytes`: parts can be asked for."),
         ("Allow", "The methods that there are."),
         ("Cache-Control", "Answers are for their caller, and asked about anew."),
         ("Content-Disposition", "As it was stored."),
         ("Content-Language", "As it was stored."),
+        ("Content-Range", "Which bytes of how many."),
         ("Content-Security-Policy", "What is stored is data, and no part of a site."),
         ("ETag", "The tid of what there is, between quotes."),
         ("Idempotency-Replayed", "`true` if this answers a repeat."),

@@ -113,7 +113,7 @@ impl Sketch {
         self.answers
             .insert(304, ResponseBuilder::new().description("It is still what the caller has."));
         let mut sketch = self.refuses(&[&problem::PRECONDITION_FAILED]);
-        for status in [200, 304] {
+        for status in [200, 206, 304] {
             sketch = sketch.heads(status, &TAG_HEADERS);
         }
         sketch.heads(304, &READ_HEADERS)
@@ -197,11 +197,18 @@ impl Sketch {
 
     /// What was stored, as it was.
     pub fn answers_content(self, about: &str) -> Self {
-        self.answers(200, about)
-            .content(200, ANY, ContentBuilder::new().build())
-            .heads(200, &READ_HEADERS)
-            .heads(200, &["Keyaki-Visibility", "Content-Language", "Content-Disposition"])
-            .heads(200, &["Content-Security-Policy"])
+        let mut sketch = self.answers(200, about).answers(206, "The part that was asked for.");
+        for status in [200, 206] {
+            sketch = sketch
+                .content(status, ANY, ContentBuilder::new().build())
+                .heads(status, &READ_HEADERS)
+                .heads(status, &["Keyaki-Visibility", "Content-Language", "Content-Disposition"])
+                .heads(status, &["Content-Security-Policy", "Accept-Ranges"]);
+        }
+        sketch
+            .heads(206, &["Content-Range"])
+            .takes_by_state(&["Range", "If-Range"])
+            .refuses(&[&problem::UNSATISFIABLE])
     }
 
     pub fn answers_nothing(self, about: &str) -> Self {
