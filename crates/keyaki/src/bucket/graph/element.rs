@@ -1,0 +1,454 @@
+//! Entities, edges and their ids.
+//!
+//! An element holds no names: its `Shape` does, which all elements of a group share, and its properties lie in
+//! the shape's slots. An absent property is `Value::Null`. The ends of an undirected edge are kept sorted.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::value::{Class, Value, write_string};
+use crate::error::{Error, Result};
+
+/// What all elements of a group have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// The group's name.
+    pub group: Box<str>,
+    /// Whether they are edges.
+    pub is_edge: bool,
+    /// The properties' names, by slot.
+    pub names: Vec<Box<str>>,
+}
+
+impl Shape {
+    /// Where a property lies.
+    #[must_use]
+    pub fn slot(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|own| &**own == name)
+    }
+}
+
+/// Which end of an edge a seed was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Matched {
+    /// The source.
+    Source,
+    /// The destination.
+    Destination,
+}
+
+impl Matched {
+    /// As Gaffer writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "SOURCE",
+            Self::Destination => "DESTINATION",
+        }
+    }
+
+    fn from_json(json: Option<&Json>) -> Result<Option<Self>> {
+        match json.and_then(Json::as_str) {
+            None => Ok(None),
+            Some("SOURCE") => Ok(Some(Self::Source)),
+            Some("DESTINATION") => Ok(Some(Self::Destination)),
+            Some(other) => {
+                Err(Error::invalid("not an end of an edge").with("matchedVertex", other))
+            }
+        }
+    }
+
+    fn swapped(self) -> Self {
+        match self {
+            Self::Source => Self::Destination,
+            Self::Destination => Self::Source,
+        }
+    }
+}
+
+/// Which edges are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Directed {
+    /// All.
+    #[default]
+    Either,
+    /// Those with a direction.
+    Directed,
+    /// Those without.
+    Undirected,
+}
+
+impl Directed {
+    /// Reads Gaffer's name for it.
+    ///
+    /// # Errors
+    /// `Invalid` for another.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "EITHER" => Ok(Self::Either),
+            "DIRECTED" => Ok(Self::Directed),
+            "UNDIRECTED" => Ok(Self::Undirected),
+            _ => Err(Error::invalid("not a type of direction").with("directedType", name)),
+        }
+    }
+
+    /// As Gaffer writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Either => "EITHER",
+            Self::Directed => "DIRECTED",
+            Self::Undirected => "UNDIRECTED",
+        }
+    }
+
+    /// Whether it takes in such an edge.
+    #[must_use]
+    pub fn admits(self, directed: bool) -> bool {
+        match self {
+            Self::Either => true,
+            Self::Directed => directed,
+            Self::Undirected => !directed,
+        }
+    }
+
+    /// What both take in; none if that is nothing.
+    #[must_use]
+    pub fn and(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Either, other) | (other, Self::Either) => Some(other),
+            (one, other) => (one == other).then_some(one),
+        }
+    }
+}
+
+/// The id of an edge, as a seed has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeId {
+    /// Where it starts.
+    pub source: Value,
+    /// Where it ends.
+    pub destination: Value,
+    /// Which edges are meant.
+    pub directed: Directed,
+    /// Which end was a seed.
+    pub matched: Option<Matched>,
+}
+
+impl EdgeId {
+    /// Reads an `EdgeSeed`, or the id of an edge.
+    ///
+    /// # Errors
+    /// `Invalid` if an end is missing or the direction is not one.
+    pub fn from_json(json: &Json) -> Result<Self> {
+        let directed = match (json.get("directedType").and_then(Json::as_str), json.get("directed"))
+        {
+            (Some(name), _) => Directed::named(name)?,
+            (None, Some(Json::Bool(true))) => Directed::Directed,
+            (None, Some(Json::Bool(false))) => Directed::Undirected,
+            (None, _) => Directed::Either,
+        };
+        let mut id = Self {
+            source: end(json, "source")?,
+            destination: end(json, "destination")?,
+            directed,
+            matched: Matched::from_json(json.get("matchedVertex"))?,
+        };
+        if id.directed == Directed::Undirected {
+            sort_ends(&mut id.source, &mut id.destination, &mut id.matched);
+        }
+        Ok(id)
+    }
+
+    /// Writes it as an `EdgeSeed`.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"class\":\"");
+        out.extend_from_slice(Class::EdgeSeed.full_name().as_bytes());
+        out.extend_from_slice(b"\",\"source\":");
+        self.source.write_typed(out);
+        out.extend_from_slice(b",\"destination\":");
+        self.destination.write_typed(out);
+        out.extend_from_slice(b",\"directedType\":");
+        write_string(self.directed.name(), out);
+        write_matched(self.matched, out);
+        out.push(b'}');
+    }
+}
+
+impl fmt::Display for EdgeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, destination, directed, .. } = self;
+        let directed = directed.name();
+        write!(f, "EdgeSeed[source={source},destination={destination},directed={directed}]")
+    }
+}
+
+/// Where an element is in the graph.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ends {
+    /// An entity's vertex.
+    Vertex(Value),
+    /// An edge's ends.
+    Edge {
+        /// Where it starts; the lesser end, if it has no direction.
+        source: Value,
+        /// Where it ends.
+        destination: Value,
+        /// Whether it has a direction.
+        directed: bool,
+        /// Which end was a seed.
+        matched: Option<Matched>,
+    },
+}
+
+/// An entity or an edge.
+#[derive(Debug, Clone)]
+pub struct Element {
+    /// Its group and what its slots hold.
+    pub shape: Arc<Shape>,
+    /// Where it is.
+    pub ends: Ends,
+    /// Its properties, by slot.
+    pub properties: Vec<Value>,
+}
+
+impl Element {
+    /// The group's name.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.shape.group
+    }
+
+    /// Whether it is an edge.
+    #[must_use]
+    pub fn is_edge(&self) -> bool {
+        matches!(self.ends, Ends::Edge { .. })
+    }
+
+    /// A property by name.
+    #[must_use]
+    pub fn property(&self, name: &str) -> &Value {
+        self.shape.slot(name).map_or(&Value::Null, |slot| &self.properties[slot])
+    }
+
+    /// Reads an element on its own: its shape has just the properties that are there.
+    ///
+    /// # Errors
+    /// `Invalid` if the JSON is not that of an element.
+    pub fn from_json(json: &Json) -> Result<Self> {
+        let group = json.get("group").and_then(Json::as_str).unwrap_or("UNKNOWN");
+        let ends = Ends::from_json(json)?;
+        let is_edge = matches!(ends, Ends::Edge { .. });
+        let mut shape = Shape { group: group.into(), is_edge, names: Vec::new() };
+        let mut properties = Vec::new();
+        for (name, value) in properties_of(json)? {
+            shape.names.push(name.as_str().into());
+            properties.push(property_from_json(name, value)?);
+        }
+        Ok(Self { shape: Arc::new(shape), ends, properties })
+    }
+
+    /// Reads an element of a known shape.
+    ///
+    /// # Errors
+    /// `Invalid` if the JSON is not that of such an element, or has a property that the shape has not.
+    pub fn from_json_shaped(json: &Json, shape: &Arc<Shape>) -> Result<Self> {
+        let ends = Ends::from_json(json)?;
+        if matches!(ends, Ends::Edge { .. }) != shape.is_edge {
+            return Err(
+                Error::invalid("an element is not of its group's kind").with("group", &shape.group)
+            );
+        }
+        let mut properties = vec![Value::Null; shape.names.len()];
+        for (name, value) in properties_of(json)? {
+            let unknown = || {
+                Error::invalid("the schema has no such property")
+                    .with("group", &shape.group)
+                    .with("property", name)
+            };
+            properties[shape.slot(name).ok_or_else(unknown)?] = property_from_json(name, value)?;
+        }
+        Ok(Self { shape: Arc::clone(shape), ends, properties })
+    }
+
+    /// Writes it as Gaffer does.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let class = if self.is_edge() { Class::Edge } else { Class::Entity };
+        out.extend_from_slice(b"{\"class\":\"");
+        out.extend_from_slice(class.full_name().as_bytes());
+        out.extend_from_slice(b"\",\"group\":");
+        write_string(&self.shape.group, out);
+        match &self.ends {
+            Ends::Vertex(vertex) => {
+                out.extend_from_slice(b",\"vertex\":");
+                vertex.write_typed(out);
+            }
+            Ends::Edge { source, destination, directed, matched } => {
+                out.extend_from_slice(b",\"source\":");
+                source.write_typed(out);
+                out.extend_from_slice(b",\"destination\":");
+                destination.write_typed(out);
+                out.extend_from_slice(b",\"directed\":");
+                out.extend_from_slice(if *directed { b"true" } else { b"false" });
+                write_matched(*matched, out);
+            }
+        }
+        out.extend_from_slice(b",\"properties\":{");
+        let mut first = true;
+        for (name, value) in self.shape.names.iter().zip(&self.properties) {
+            if value.is_null() {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            write_string(name, out);
+            out.push(b':');
+            value.write_typed(out);
+        }
+        out.extend_from_slice(b"}}");
+    }
+
+    /// What decides equality and order: names and values of the properties that are there, sorted.
+    fn named(&self) -> Vec<(&str, &Value)> {
+        let names = self.shape.names.iter().map(|name| &**name);
+        let mut named: Vec<_> =
+            names.zip(&self.properties).filter(|(_, value)| !value.is_null()).collect();
+        named.sort();
+        named
+    }
+}
+
+impl Ends {
+    /// An edge's ends, sorted if it has no direction.
+    #[must_use]
+    pub fn edge(mut source: Value, mut destination: Value, directed: bool) -> Self {
+        if !directed {
+            sort_ends(&mut source, &mut destination, &mut None);
+        }
+        Self::Edge { source, destination, directed, matched: None }
+    }
+
+    /// The place alone, without the end that was a seed.
+    fn key(&self) -> (&Value, Option<(&Value, bool)>) {
+        match self {
+            Self::Vertex(vertex) => (vertex, None),
+            Self::Edge { source, destination, directed, .. } => {
+                (source, Some((destination, *directed)))
+            }
+        }
+    }
+
+    fn from_json(json: &Json) -> Result<Self> {
+        if json.get("vertex").is_some() {
+            return Ok(Self::Vertex(end(json, "vertex")?));
+        }
+        let (mut source, mut destination) = (end(json, "source")?, end(json, "destination")?);
+        let mut matched = Matched::from_json(json.get("matchedVertex"))?;
+        let directed = match (json.get("directed"), json.get("directedType").and_then(Json::as_str))
+        {
+            (Some(Json::Bool(directed)), _) => *directed,
+            (_, Some(name)) => Directed::named(name)? != Directed::Undirected,
+            (None | Some(Json::Null), None) => false,
+            (Some(other), None) => {
+                return Err(Error::invalid("not a truth value").with("directed", other));
+            }
+        };
+        if !directed {
+            sort_ends(&mut source, &mut destination, &mut matched);
+        }
+        Ok(Self::Edge { source, destination, directed, matched })
+    }
+}
+
+/// Gaffer compares what it can compare, and else what is shown.
+fn sort_ends(source: &mut Value, destination: &mut Value, matched: &mut Option<Matched>) {
+    let by_text = || source.to_string().cmp(&destination.to_string());
+    if source.compare(destination).unwrap_or_else(by_text) == Ordering::Greater {
+        std::mem::swap(source, destination);
+        *matched = matched.map(Matched::swapped);
+    }
+}
+
+fn end(json: &Json, name: &'static str) -> Result<Value> {
+    match json.get(name) {
+        None | Some(Json::Null) => {
+            Err(Error::invalid("an element lacks a vertex").with("at", name).with("element", json))
+        }
+        Some(vertex) => Value::from_json(vertex).map_err(|error| error.with("at", name)),
+    }
+}
+
+fn properties_of(json: &Json) -> Result<impl Iterator<Item = (&String, &Json)>> {
+    let fields = match json.get("properties") {
+        None | Some(Json::Null) => None,
+        Some(Json::Object(fields)) => Some(fields),
+        Some(other) => {
+            return Err(Error::invalid("properties are an object").with("properties", other));
+        }
+    };
+    // Gaffer's own class name may stand among them.
+    Ok(fields.into_iter().flatten().filter(|(name, _)| *name != "class"))
+}
+
+fn property_from_json(name: &str, json: &Json) -> Result<Value> {
+    Value::from_json(json).map_err(|error| error.with("at", name))
+}
+
+fn write_matched(matched: Option<Matched>, out: &mut Vec<u8>) {
+    if let Some(matched) = matched {
+        out.extend_from_slice(b",\"matchedVertex\":");
+        write_string(matched.name(), out);
+    }
+}
+
+/// As Gaffer shows it in its messages.
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ends {
+            Ends::Vertex(vertex) => write!(f, "Entity[vertex={vertex}")?,
+            Ends::Edge { source, destination, directed, .. } => {
+                write!(f, "Edge[source={source},destination={destination},directed={directed}")?;
+            }
+        }
+        write!(f, ",group={},properties=Properties[", self.group())?;
+        for (i, (name, value)) in self.named().into_iter().enumerate() {
+            let class = value.class().map_or("null", Class::full_name);
+            write!(f, "{}{name}=<{class}>{value}", if i == 0 { "" } else { "," })?;
+        }
+        f.write_str("]]")
+    }
+}
+
+/// Elements are the same if group, place and properties are; which end was a seed is no part of that.
+impl Ord for Element {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let ends = || self.ends.key().cmp(&other.ends.key());
+        let group = self.group().cmp(other.group());
+        group.then_with(ends).then_with(|| self.named().cmp(&other.named()))
+    }
+}
+
+impl PartialOrd for Element {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Element {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Element {}
+
+impl Hash for Element {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.group(), self.ends.key(), self.named()).hash(state);
+    }
+}

@@ -1,0 +1,12 @@
+//! Gaffer's aggregated property graph: what elements, schemas, views and operations mean.
+//!
+//! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
+//! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
+//! asked.
+
+pub mod element;
+pub mod koryphe;
+pub mod schema;
+pub mod select;
+pub mod value;
+pub mod walk;
