@@ -13,9 +13,14 @@ use serde_json::Value as Json;
 use super::value::{Class, Value, write_string};
 use crate::error::{Error, Result};
 
+/// The number of groups that no schema knows.
+pub const FOREIGN: u16 = u16::MAX;
+
 /// What all elements of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
+    /// The group's number in the schema; [`FOREIGN`] for elements that are not of it.
+    pub number: u16,
     /// The group's name.
     pub group: Box<str>,
     /// Whether they are edges.
@@ -243,7 +248,7 @@ impl Element {
         let group = json.get("group").and_then(Json::as_str).unwrap_or("UNKNOWN");
         let ends = Ends::from_json(json)?;
         let is_edge = matches!(ends, Ends::Edge { .. });
-        let mut shape = Shape { group: group.into(), is_edge, names: Vec::new() };
+        let mut shape = Shape { number: FOREIGN, group: group.into(), is_edge, names: Vec::new() };
         let mut properties = Vec::new();
         for (name, value) in properties_of(json)? {
             shape.names.push(name.as_str().into());

@@ -6,7 +6,9 @@
 
 pub mod element;
 pub mod koryphe;
+pub mod operation;
 pub mod schema;
 pub mod select;
 pub mod value;
+pub mod view;
 pub mod walk;

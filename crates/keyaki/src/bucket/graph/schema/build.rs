@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{Definition, Group, GroupDefinition, GroupId, Layout, Schema, TypeDefinition};
-use crate::bucket::graph::element::Shape;
+use crate::bucket::graph::element::{FOREIGN, Shape};
 use crate::bucket::graph::koryphe::{BinaryOperator, Predicate, Spec};
 use crate::bucket::graph::select::{Filter, Slot};
 use crate::bucket::graph::value::{Class, Value, VertexEncoding};
@@ -26,7 +26,9 @@ impl Schema {
         let mut groups = Vec::new();
         let mut by_name = HashMap::new();
         for (id, (name, slots)) in layout.groups.iter().enumerate() {
-            let id = GroupId(id.try_into().map_err(|_| Error::invalid("too many groups"))?);
+            let too_many = || Error::invalid("too many groups");
+            let id = u16::try_from(id).ok().filter(|id| *id != FOREIGN).ok_or_else(too_many)?;
+            let id = GroupId(id);
             let (group, is_edge) = match definition.entities.get(name) {
                 Some(group) => (group, false),
                 None => match definition.edges.get(name) {
@@ -38,6 +40,7 @@ impl Schema {
                 },
             };
             let shape = Shape {
+                number: id.0,
                 group: name.as_str().into(),
                 is_edge,
                 names: slots.iter().map(|slot| slot.as_str().into()).collect(),

@@ -6,6 +6,7 @@ use crate::bucket::graph::element::{Element, Ends, Shape};
 use crate::bucket::graph::koryphe::BinaryOperator;
 use crate::bucket::graph::select::Filter;
 use crate::bucket::graph::value::{Class, Value, decode, encode, read_varint, write_varint};
+use crate::cell::visibility;
 use crate::error::{Error, Result};
 
 /// The number of a group.
@@ -101,6 +102,19 @@ impl Group {
             Some(Value::String(label)) => label.as_bytes(),
             _ => b"",
         }
+    }
+
+    /// Refuses an element whose label nobody could satisfy because it is malformed.
+    ///
+    /// # Errors
+    /// `Invalid` with the place of the fault.
+    pub fn check_label(&self, element: &Element) -> Result<()> {
+        let label = self.visibility(element);
+        visibility::validate(label).map_err(|bad| {
+            Error::invalid("not a visibility expression")
+                .with_bytes("visibility", label)
+                .because(bad)
+        })
     }
 
     /// Puts in place of absent properties what Gaffer's serialisers read back for them.

@@ -7,6 +7,7 @@ mod check;
 mod parse;
 mod range;
 
+pub use parse::filters;
 pub use range::{Range, TimeRange};
 
 use super::pattern::Pattern;
