@@ -257,10 +257,10 @@ impl Element {
         Ok(Self { shape: Arc::new(shape), ends, properties })
     }
 
-    /// Reads an element of a known shape.
+    /// Reads an element of a known shape. As in Gaffer, properties that the shape has not are left out.
     ///
     /// # Errors
-    /// `Invalid` if the JSON is not that of such an element, or has a property that the shape has not.
+    /// `Invalid` if the JSON is not that of such an element.
     pub fn from_json_shaped(json: &Json, shape: &Arc<Shape>) -> Result<Self> {
         let ends = Ends::from_json(json)?;
         if matches!(ends, Ends::Edge { .. }) != shape.is_edge {
@@ -270,12 +270,9 @@ impl Element {
         }
         let mut properties = vec![Value::Null; shape.names.len()];
         for (name, value) in properties_of(json)? {
-            let unknown = || {
-                Error::invalid("the schema has no such property")
-                    .with("group", &shape.group)
-                    .with("property", name)
-            };
-            properties[shape.slot(name).ok_or_else(unknown)?] = property_from_json(name, value)?;
+            if let Some(slot) = shape.slot(name) {
+                properties[slot] = property_from_json(name, value)?;
+            }
         }
         Ok(Self { shape: Arc::clone(shape), ends, properties })
     }

@@ -59,6 +59,12 @@ impl Group {
         &self.classes
     }
 
+    /// The classes of its ends: the vertex, or source and destination.
+    #[must_use]
+    pub fn vertex_classes(&self) -> [Option<Class>; 2] {
+        self.vertex_classes
+    }
+
     /// The slots of group-by, in order.
     #[must_use]
     pub fn group_by(&self) -> &[usize] {

@@ -76,6 +76,21 @@ impl Schema {
         self.vertices
     }
 
+    /// Refuses what can't be a vertex of this graph.
+    ///
+    /// # Errors
+    /// `Invalid` with the class that it should be of.
+    pub fn check_vertex(&self, vertex: &Value) -> Result<()> {
+        match self.vertices {
+            VertexEncoding::Plain(class) if vertex.class() != Some(class) => {
+                Err(Error::invalid("a vertex is not of its class")
+                    .with("class", class.full_name())
+                    .with("vertex", vertex))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The property that says who may see an element.
     #[must_use]
     pub fn visibility_property(&self) -> Option<&str> {
@@ -104,7 +119,7 @@ impl Schema {
     /// there is in its place.
     ///
     /// # Errors
-    /// `Invalid` for an unknown group or property, or JSON that is not an element.
+    /// `Invalid` for an unknown group, or JSON that is not an element.
     pub fn element_from_json(&self, json: &Json) -> Result<Element> {
         let name = json.get("group").and_then(Json::as_str).unwrap_or("UNKNOWN");
         let unknown = || Error::invalid("No element definition found for").with("group", name);
@@ -114,10 +129,11 @@ impl Schema {
         Ok(element)
     }
 
-    /// Takes over an element that was made elsewhere: its properties find their slots.
+    /// Takes over an element that was made elsewhere: its properties find their slots, and those that the group
+    /// has not are left out.
     ///
     /// # Errors
-    /// `Invalid` for an unknown group or property.
+    /// `Invalid` for an unknown group.
     pub fn adopt(&self, element: Element) -> Result<Element> {
         let unknown =
             || Error::invalid("No element definition found for").with("group", element.group());
@@ -131,12 +147,9 @@ impl Schema {
         }
         let mut properties = vec![Value::Null; group.shape().names.len()];
         for (name, value) in element.shape.names.iter().zip(element.properties) {
-            let unknown = || {
-                Error::invalid("the schema has no such property")
-                    .with("group", &element.shape.group)
-                    .with("property", name)
-            };
-            properties[group.shape().slot(name).ok_or_else(unknown)?] = value;
+            if let Some(slot) = group.shape().slot(name) {
+                properties[slot] = value;
+            }
         }
         let mut adopted =
             Element { shape: Arc::clone(group.shape()), ends: element.ends, properties };

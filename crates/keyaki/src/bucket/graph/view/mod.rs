@@ -127,7 +127,16 @@ impl ShownGroup {
         }
         let transforms = transforms(&view.transforms, &mut shape)?;
         classes.resize(shape.names.len(), Class::Object);
-        let filters = |list: &[Json]| filters(list, &shape, &classes);
+        let known = Known { shape: &shape, classes: &classes, vertices: group.vertex_classes() };
+        let filters = |list: &[Json]| filters(list, &known);
+        for transform in &transforms {
+            if let Some(input) = known.classes(&transform.selection) {
+                transform.function.check_input(&input)?;
+            }
+            if let Some(output) = known.classes(&transform.projection) {
+                transform.function.check_output(&output)?;
+            }
+        }
         let (pre, post) = (filters(&view.pre)?, filters(&view.post)?);
         let post_transform = filters(&view.post_transform)?;
         let group_by = group_by(&view, group)?;
@@ -210,20 +219,41 @@ fn operators(
     Ok(operators)
 }
 
+/// What is known of an element's places.
+struct Known<'a> {
+    shape: &'a Shape,
+    classes: &'a [Class],
+    vertices: [Option<Class>; 2],
+}
+
+impl Known<'_> {
+    /// The classes of places; none if one of them is not known, which leaves nothing to check.
+    fn classes(&self, slots: &[Slot]) -> Option<Vec<Option<Class>>> {
+        let [first, second] = self.vertices;
+        let class = |slot: &Slot| match slot {
+            Slot::Property(slot) => self.classes.get(*slot).copied(),
+            Slot::Directed => Some(Class::Boolean),
+            Slot::Group => Some(Class::String),
+            Slot::Vertex | Slot::Source => first,
+            Slot::Destination => second,
+            Slot::MatchedVertex | Slot::AdjacentMatchedVertex if first == second => first,
+            _ => None,
+        };
+        slots.iter().map(|slot| class(slot).map(Some)).collect()
+    }
+}
+
 /// Reads filters and checks that they can be asked about what they select.
-pub(super) fn filters(list: &[Json], shape: &Shape, classes: &[Class]) -> Result<Vec<Filter>> {
+fn filters(list: &[Json], known: &Known<'_>) -> Result<Vec<Filter>> {
     let filter = |json: &Json| {
         let spec = Spec::or_class(json, "TupleAdaptedPredicate")?;
         let names = spec.texts("selection")?;
-        let selection: Vec<Slot> = names.iter().map(|name| Slot::named(name, shape)).collect();
+        let selection: Vec<Slot> =
+            names.iter().map(|name| Slot::named(name, known.shape)).collect();
         let predicate = Predicate::from_json(spec.need("predicate")?)?;
-        let class = |slot: &Slot| match slot {
-            Slot::Property(slot) => classes.get(*slot).copied(),
-            Slot::Directed => Some(Class::Boolean),
-            Slot::Group => Some(Class::String),
-            _ => None,
-        };
-        predicate.check(&selection.iter().map(class).collect::<Vec<_>>())?;
+        if let Some(classes) = known.classes(&selection) {
+            predicate.check(&classes)?;
+        }
         Ok(Filter { selection, predicate })
     };
     list.iter().map(filter).collect()

@@ -1,6 +1,7 @@
 //! Koryphe's and Gaffer's functions in common use: what a view's transforms and the `Map` operation do with
 //! values. A function takes the values that were selected and gives those to be projected.
 
+mod check;
 mod collection;
 mod convert;
 mod graph;

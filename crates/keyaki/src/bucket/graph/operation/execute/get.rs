@@ -95,6 +95,8 @@ impl Executor {
         for value in collect(input.into_values(), &self.budget).await? {
             seeds.add(value)?;
         }
+        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
+        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))?;
         Ok(seeds)
     }
 
@@ -226,6 +228,8 @@ impl Executor {
         }
         let mut streams = Vec::new();
         for [first, last] in merged {
+            self.schema.check_vertex(&first)?;
+            self.schema.check_vertex(&last)?;
             let groups = self.groups(query, None);
             let elements = self.scan(query, Target::Range(first, last), groups).await?;
             streams.push(self.viewed(query, elements));

@@ -105,12 +105,14 @@ impl Executor {
             }
             Operation::DeleteElements => return self.delete(input).await,
             Operation::Validate { skip_invalid } => self.validated(input, *skip_invalid)?,
-            Operation::GetElements(query) => self.get_elements(query, input).await?,
+            Operation::GetElements(query) => self.get_elements(query, input.needed()?).await?,
             Operation::GetAllElements(query) => self.get_all(query).await?,
             Operation::GetAdjacentIds(query) => self.get_adjacent(query, input).await?,
-            Operation::GetElementsWithinSet(query) => self.get_within(query, input).await?,
+            Operation::GetElementsWithinSet(query) => {
+                self.get_within(query, input.needed()?).await?
+            }
             Operation::GetElementsBetweenSets(query, others) => {
-                self.get_between(query, input, others).await?
+                self.get_between(query, input.needed()?, others).await?
             }
             Operation::GetElementsInRanges(query, ranges) => {
                 self.get_ranges(query, ranges.clone()).await?
