@@ -150,13 +150,7 @@ impl EdgeId {
     /// # Errors
     /// `Invalid` if an end is missing or the direction is not one.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let directed = match (json.get("directedType").and_then(Json::as_str), json.get("directed"))
-        {
-            (Some(name), _) => Directed::named(name)?,
-            (None, Some(Json::Bool(true))) => Directed::Directed,
-            (None, Some(Json::Bool(false))) => Directed::Undirected,
-            (None, _) => Directed::Either,
-        };
+        let directed = directed_from_json(json)?.unwrap_or_default();
         let mut id = Self {
             source: end(json, "source")?,
             destination: end(json, "destination")?,
@@ -351,15 +345,7 @@ impl Ends {
         }
         let (mut source, mut destination) = (end(json, "source")?, end(json, "destination")?);
         let mut matched = Matched::from_json(json.get("matchedVertex"))?;
-        let directed = match (json.get("directed"), json.get("directedType").and_then(Json::as_str))
-        {
-            (Some(Json::Bool(directed)), _) => *directed,
-            (_, Some(name)) => Directed::named(name)? != Directed::Undirected,
-            (None | Some(Json::Null), None) => false,
-            (Some(other), None) => {
-                return Err(Error::invalid("not a truth value").with("directed", other));
-            }
-        };
+        let directed = directed_from_json(json)?.unwrap_or_default() != Directed::Undirected;
         if !directed {
             sort_ends(&mut source, &mut destination, &mut matched);
         }
@@ -382,6 +368,23 @@ fn end(json: &Json, name: &'static str) -> Result<Value> {
             Err(Error::invalid("an element lacks a vertex").with("at", name).with("element", json))
         }
         Some(vertex) => Value::from_json(vertex).map_err(|error| error.with("at", name)),
+    }
+}
+
+/// `directed` or `directedType`, not both; an edge that says neither is directed, a seed looks for either.
+fn directed_from_json(json: &Json) -> Result<Option<Directed>> {
+    let there = |name| json.get(name).filter(|json| !json.is_null());
+    match (there("directed"), there("directedType")) {
+        (None, None) => Ok(None),
+        (Some(Json::Bool(true)), None) => Ok(Some(Directed::Directed)),
+        (Some(Json::Bool(false)), None) => Ok(Some(Directed::Undirected)),
+        (None, Some(Json::String(name))) => Directed::named(name).map(Some),
+        (Some(_), Some(_)) => {
+            Err(Error::invalid("Use either 'directed' or 'directedType' - not both"))
+        }
+        (Some(wrong), None) | (None, Some(wrong)) => {
+            Err(Error::invalid("not a direction").with("directed", wrong))
+        }
     }
 }
 

@@ -280,3 +280,78 @@ fn fold_maps(operator: &BinaryOperator, state: &mut Value, input: Value) -> Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn operators_fold_as_koryphes_do() {
+        let long = |number: i64| json!({"java.lang.Long": number});
+        let freq = |json: Json| json!({"uk.gov.gchq.gaffer.types.FreqMap": json});
+        for (operator, state, input, folded) in [
+            (json!({"class": "Sum"}), long(1), long(2), long(3)),
+            (json!({"class": "Sum"}), json!(null), long(2), long(2)),
+            (
+                json!({"class": "Sum"}),
+                json!({"Short": 32000}),
+                json!({"Short": 32000}),
+                json!({"java.lang.Short": 32767}),
+            ),
+            (json!({"class": "Product"}), json!(3), json!(4), json!(12)),
+            (json!({"class": "Min"}), json!("b"), json!("a"), json!("a")),
+            (json!({"class": "Max"}), json!("b"), json!(null), json!("b")),
+            (json!({"class": "First"}), json!("b"), json!("a"), json!("b")),
+            (json!({"class": "Last"}), json!("b"), json!("a"), json!("a")),
+            (json!({"class": "And"}), json!(true), json!(false), json!(false)),
+            (json!({"class": "Or"}), json!(true), json!(false), json!(true)),
+            (
+                json!({"class": "StringConcat", "separator": "-"}),
+                json!("a"),
+                json!("b"),
+                json!("a-b"),
+            ),
+            (
+                json!({"class": "StringDeduplicateConcat"}),
+                json!("a,b"),
+                json!("b,c"),
+                json!("a,b,c"),
+            ),
+            (
+                json!({"class": "CollectionConcat"}),
+                json!({"TreeSet": ["b"]}),
+                json!({"TreeSet": ["a"]}),
+                json!({"java.util.TreeSet": ["a", "b"]}),
+            ),
+            (
+                json!({"class": "CollectionIntersect"}),
+                json!({"TreeSet": ["a", "b"]}),
+                json!({"TreeSet": ["b"]}),
+                json!({"java.util.TreeSet": ["b"]}),
+            ),
+            (
+                json!({"class": "BinaryOperatorMap", "binaryOperator": {"class": "Sum"}}),
+                json!({"HashMap": {"a": 1}}),
+                json!({"HashMap": {"a": 2, "b": 3}}),
+                json!({"java.util.HashMap": {"a": 3, "b": 3}}),
+            ),
+            (
+                json!({"class": "FreqMapAggregator"}),
+                freq(json!({"a": 1})),
+                freq(json!({"a": 2, "b": 3})),
+                freq(json!({"a": 3, "b": 3})),
+            ),
+            (json!({"class": "VisibilityAnd"}), json!("a"), json!("b|c"), json!("a&(b|c)")),
+        ] {
+            let mut value = Value::from_json(&state).unwrap();
+            let fold = BinaryOperator::from_json(&operator).unwrap();
+            fold.apply(&mut value, Value::from_json(&input).unwrap()).unwrap();
+            assert_eq!(value.to_json(), folded, "{operator}");
+        }
+        let sum = BinaryOperator::from_json(&json!({"class": "Sum"})).unwrap();
+        assert!(sum.apply(&mut Value::Long(1), Value::Integer(1)).is_err(), "classes do not mix");
+        assert!(BinaryOperator::from_json(&json!({"class": "Sum", "typo": 1})).is_err());
+    }
+}

@@ -6,6 +6,8 @@
 mod check;
 mod parse;
 mod range;
+#[cfg(test)]
+mod tests;
 
 pub use parse::filters;
 pub use range::{Range, TimeRange};

@@ -222,7 +222,7 @@ impl Executor {
 }
 
 /// What is more than the limit is left out, or an error.
-fn limit(input: Output, count: Option<u64>, truncate: bool) -> Result<Output> {
+fn limit(input: Output, count: u64, truncate: bool) -> Result<Output> {
     struct Limit {
         left: u64,
         count: u64,
@@ -244,7 +244,6 @@ fn limit(input: Output, count: Option<u64>, truncate: bool) -> Result<Output> {
             self.truncate && self.left == 0
         }
     }
-    let Some(count) = count else { return Ok(input) };
     let stage = Limit { left: count, count, truncate };
     Ok(match input {
         Output::Nothing | Output::Json(_) => input,

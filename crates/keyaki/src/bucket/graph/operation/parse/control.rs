@@ -17,7 +17,9 @@ impl Parser<'_> {
         Ok(Some(match spec.short() {
             "OperationChain" | "OperationChainDAO" => {
                 let steps = spec.list("operations")?.unwrap_or_default();
-                Operation::Chain(steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?)
+                let steps = steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
+                check_chain(&steps)?;
+                Operation::Chain(steps)
             }
             "NamedOperation" => self.named(spec)?,
             "If" => Operation::If {
@@ -102,6 +104,23 @@ impl Parser<'_> {
             flatten: spec.flag("flatten")?.unwrap_or(true),
         })
     }
+}
+
+/// Refuses operations that could not take what the one before them gives.
+fn check_chain(steps: &[Step]) -> Result<()> {
+    if steps.is_empty() {
+        return Err(Error::invalid("Operation chain contains no operations"));
+    }
+    for pair in steps.windows(2) {
+        let [before, after] = pair else { continue };
+        let fed = after.input.is_none() && after.operation.takes_stream();
+        if fed && before.operation.gives_one() {
+            return Err(Error::invalid("Invalid combination of operations")
+                .with("operation", &after.class)
+                .with("after", &before.class));
+        }
+    }
+    Ok(())
 }
 
 /// Puts values in place of `"${name}"`.

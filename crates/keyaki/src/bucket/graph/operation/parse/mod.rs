@@ -89,7 +89,10 @@ impl Parser<'_> {
             "Aggregate" => Operation::Aggregate(self.aggregate(spec)?.into()),
             "Filter" => Operation::Filter(self.by_group(spec, filter)?.into()),
             "Transform" => Operation::Transform(self.by_group(spec, transforms)?.into()),
-            "Map" => Operation::Map(functions(spec)?),
+            "Map" => match functions(spec)?.as_slice() {
+                [] => return Err(spec.wrong("a field is missing", "functions")),
+                functions => Operation::Map(functions.to_vec()),
+            },
             "Reduce" => Operation::Reduce {
                 identity: spec.value("identity")?,
                 operator: BinaryOperator::from_json(spec.need("aggregateFunction")?)?,
@@ -102,7 +105,11 @@ impl Parser<'_> {
             "Min" => Operation::Min(comparators(spec)?),
             "Max" => Operation::Max(comparators(spec)?),
             "Limit" => Operation::Limit {
-                count: spec.integer("resultLimit")?.map(|limit| limit.max(0) as u64),
+                count: spec
+                    .need("resultLimit")
+                    .and(spec.integer("resultLimit"))?
+                    .unwrap_or(0)
+                    .max(0) as u64,
                 truncate: spec.flag("truncate")?.unwrap_or(true),
             },
             "Count" => Operation::Count,
@@ -219,6 +226,7 @@ fn comparators(spec: &Spec<'_>) -> Result<Vec<Comparator>> {
             reversed: spec.flag("reversed")?.unwrap_or(false),
         })
     };
+    spec.need("comparators")?;
     spec.list("comparators")?.unwrap_or_default().iter().map(read).collect()
 }
 
