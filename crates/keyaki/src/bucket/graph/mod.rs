@@ -5,8 +5,10 @@
 //! asked.
 
 pub mod element;
+pub mod json;
 pub mod koryphe;
 pub mod operation;
+mod read;
 pub mod schema;
 pub mod select;
 pub mod value;

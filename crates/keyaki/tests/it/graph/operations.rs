@@ -1,6 +1,6 @@
 //! Operations that the cases from Gaffer do not show, on one small graph.
 
-use keyaki::bucket::graph::operation::read_operation;
+use keyaki::bucket::graph::json::read_operation;
 use keyaki::testing::graph::Package;
 use serde_json::{Value as Json, json};
 

@@ -2,12 +2,9 @@
 
 mod control;
 mod get;
-mod ordered;
 mod table;
 
 use serde_json::Value as Json;
-
-pub use ordered::read_operation;
 
 use super::{ByGroup, Comparator, EdgeVertices, Operation, Step};
 use crate::bucket::graph::koryphe::predicate;

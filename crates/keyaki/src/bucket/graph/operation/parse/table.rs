@@ -57,7 +57,7 @@ impl Parser<'_> {
     }
 }
 
-/// Columns are an object, or a list of pairs where their order was kept (see `ordered`).
+/// Columns are an object, or a list of pairs where their order was kept (see `json`).
 fn table(generator: &Spec<'_>) -> Result<Table> {
     let pairs = |name| -> Result<Vec<(Box<str>, Box<str>)>> {
         let wrong = || generator.wrong("names and headings are wanted", name);

@@ -1,5 +1,6 @@
-//! JSON whose order matters in one place: the columns of a table. Our JSON objects are sorted by key, so while
-//! operations are read from text, the objects under `fields` and `constants` become lists of pairs.
+//! JSON from text, strictly: an object that has a key twice is refused. And JSON whose order matters in one place,
+//! the columns of a table: our objects are sorted by key, so while operations are read, the objects under `fields`
+//! and `constants` become lists of pairs.
 
 use std::fmt;
 
@@ -9,16 +10,27 @@ use serde_json::{Map, Number, Value as Json};
 use crate::error::{Error, Result};
 
 /// What serde_json calls a number whose digits it keeps.
-const NUMBER: &str = "$serde_json::private::Number";
+pub(super) const NUMBER: &str = "$serde_json::private::Number";
 const ORDERED: [&str; 2] = ["fields", "constants"];
 
-/// Reads operations from text; columns keep their order.
+/// Reads JSON.
+///
+/// # Errors
+/// `Invalid` if it is not JSON, or an object has a key twice.
+pub fn read_json(text: &[u8]) -> Result<Json> {
+    read(text).map(|read| read.sorted(&[]))
+}
+
+/// Reads operations; columns keep their order.
 ///
 /// # Errors
 /// `Invalid` if it is not JSON, or an object has a key twice.
 pub fn read_operation(text: &[u8]) -> Result<Json> {
-    let read: std::result::Result<Read, _> = serde_json::from_slice(text);
-    read.map(Read::sorted).map_err(|error| Error::invalid("not JSON").because(error))
+    read(text).map(|read| read.sorted(&ORDERED))
+}
+
+fn read(text: &[u8]) -> Result<Read> {
+    serde_json::from_slice(text).map_err(|error| Error::invalid("not JSON").because(error))
 }
 
 /// JSON with objects as they were written.
@@ -29,16 +41,16 @@ enum Read {
 }
 
 impl Read {
-    fn sorted(self) -> Json {
+    fn sorted(self, ordered: &[&str]) -> Json {
         match self {
             Self::Plain(json) => json,
-            Self::List(items) => items.into_iter().map(Self::sorted).collect(),
+            Self::List(items) => items.into_iter().map(|item| item.sorted(ordered)).collect(),
             Self::Object(fields) => {
                 let field = |(name, value): (String, Self)| match value {
-                    Self::Object(columns) if ORDERED.contains(&name.as_str()) => {
+                    Self::Object(columns) if ordered.contains(&name.as_str()) => {
                         (name, columns.into_iter().map(pair).collect())
                     }
-                    value => (name, value.sorted()),
+                    value => (name, value.sorted(ordered)),
                 };
                 Json::Object(fields.into_iter().map(field).collect::<Map<_, _>>())
             }
@@ -47,7 +59,7 @@ impl Read {
 }
 
 fn pair((name, value): (String, Read)) -> Json {
-    Json::Array(vec![name.into(), value.sorted()])
+    Json::Array(vec![name.into(), value.sorted(&[])])
 }
 
 impl<'de> Deserialize<'de> for Read {
