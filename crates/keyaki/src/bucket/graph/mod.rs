@@ -5,6 +5,7 @@
 //! asked.
 
 pub mod element;
+mod fields;
 pub mod json;
 pub mod koryphe;
 pub mod operation;

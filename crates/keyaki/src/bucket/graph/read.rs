@@ -35,9 +35,7 @@ pub(super) fn element(text: &[u8], schema: &Schema) -> Option<Element> {
             }
         }
     }
-    let mut element = Element { shape: group.shape().clone(), ends, properties };
-    group.fill(&mut element);
-    Some(element)
+    Some(Element { shape: group.shape().clone(), ends, properties })
 }
 
 /// The fields of an element.
