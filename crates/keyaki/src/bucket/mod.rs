@@ -10,6 +10,7 @@ use crate::cell::visibility::{self, Authorisations};
 use crate::error::{Error, Result};
 use crate::store::Operation;
 
+pub mod graph;
 mod meter;
 pub mod revisions;
 mod usage;

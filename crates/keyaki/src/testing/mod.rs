@@ -2,5 +2,6 @@
 
 pub mod clock;
 pub mod conformance;
+pub mod graph;
 pub mod random;
 pub mod workload;

@@ -9,6 +9,7 @@ mod cql; // the engine on a real Cassandra
 mod crash; // processes killed, power cut, disks full, bits flipped
 mod embedded; // what only an engine with a directory does
 mod golden; // every byte we persist, as docs/format.md tells it
+mod graph; // Gaffer's answers, and operations on a graph in memory
 mod key; // order-preserving keys: round trips, order, golden bytes
 mod model; // random work on two engines side by side
 mod store; // commits, chunks, replay, change feed, views: on every engine

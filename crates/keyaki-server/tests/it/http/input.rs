@@ -120,12 +120,12 @@ fn numbers_keep_all_their_digits(server: &Server) {
         let asked = server.ask("PUT", "/v1/d.example").admin();
         asked.with("Content-Type", "application/json").body(body.as_bytes())
     };
-    for exact in ["9007199254740993", "18446744073709551615"] {
+    for exact in ["9007199254740993", "9223372036854775807"] {
         assert_eq!(put(exact).status, 200);
         let shown = server.ask("GET", "/v1/d.example").admin().send();
         assert!(shown.text().contains(&format!("\"bytes\":{exact}")), "{}", shown.text());
     }
-    for bad in ["18446744073709551616", "1.5", "-1", "\"1\""] {
+    for bad in ["9223372036854775808", "1.5", "-1", "\"1\""] {
         put(bad).demand_problem(422);
     }
     for bad in ["01", "+1", "0x1", "1e", "NaN"] {

@@ -1,0 +1,117 @@
+//! What a chain of operations may cost, and what it has cost so far. Exceeding it is an error that says which
+//! limit it was.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cell::WallClock;
+use crate::error::{Error, Result};
+
+/// Limits of a chain; none is unlimited.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// Operations in the chain, those inside others too.
+    pub operations: Option<u64>,
+    /// Items in the answer.
+    pub results: Option<u64>,
+    /// Cells that are read.
+    pub scanned: Option<u64>,
+    /// Items that are held in memory at once by an operation that needs them all.
+    pub held: Option<u64>,
+    /// Milliseconds.
+    pub time_ms: Option<u64>,
+}
+
+/// The cost of a chain while it runs.
+pub struct Budget {
+    limits: Limits,
+    clock: Arc<dyn WallClock>,
+    started_us: u64,
+    operations: AtomicU64,
+    results: AtomicU64,
+    scanned: AtomicU64,
+}
+
+impl std::fmt::Debug for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Budget").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Budget {
+    /// Starts the clock.
+    #[must_use]
+    pub fn new(limits: Limits, clock: Arc<dyn WallClock>) -> Self {
+        let started_us = clock.now_us();
+        let zero = || AtomicU64::new(0);
+        Self { limits, clock, started_us, operations: zero(), results: zero(), scanned: zero() }
+    }
+
+    /// The time at which the chain started; all its functions see this one.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        (self.started_us / 1000) as i64
+    }
+
+    /// Counts an operation.
+    ///
+    /// # Errors
+    /// `Invalid` if that is one too many.
+    pub fn operation(&self) -> Result<()> {
+        spend(&self.operations, 1, self.limits.operations, "operations")?;
+        self.time()
+    }
+
+    /// Counts cells that were read.
+    ///
+    /// # Errors
+    /// `Invalid` if those are too many, or it has taken too long.
+    pub fn scanned(&self, cells: u64) -> Result<()> {
+        spend(&self.scanned, cells, self.limits.scanned, "scanned cells")?;
+        self.time()
+    }
+
+    /// Counts items of the answer.
+    ///
+    /// # Errors
+    /// `Invalid` if those are too many, or it has taken too long.
+    pub fn results(&self, items: u64) -> Result<()> {
+        spend(&self.results, items, self.limits.results, "results")?;
+        self.time()
+    }
+
+    /// Checks how many items an operation holds.
+    ///
+    /// # Errors
+    /// `Invalid` if those are too many.
+    pub fn holding(&self, items: u64) -> Result<()> {
+        check(items, self.limits.held, "held items")?;
+        self.time()
+    }
+
+    /// How many cells were read so far.
+    #[must_use]
+    pub fn cells_scanned(&self) -> u64 {
+        self.scanned.load(Ordering::Relaxed)
+    }
+
+    fn time(&self) -> Result<()> {
+        let taken_ms = self.clock.now_us().saturating_sub(self.started_us) / 1000;
+        check(taken_ms, self.limits.time_ms, "milliseconds")
+    }
+}
+
+fn spend(spent: &AtomicU64, more: u64, limit: Option<u64>, what: &'static str) -> Result<()> {
+    check(spent.fetch_add(more, Ordering::Relaxed) + more, limit, what)
+}
+
+fn check(value: u64, limit: Option<u64>, what: &'static str) -> Result<()> {
+    match limit {
+        Some(limit) if value > limit => {
+            Err(Error::invalid("a chain of operations costs more than it may")
+                .with("limit", limit)
+                .with("of", what))
+        }
+        _ => Ok(()),
+    }
+}

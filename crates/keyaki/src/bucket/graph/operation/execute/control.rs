@@ -1,0 +1,59 @@
+//! Conditions and repetition.
+
+use super::super::{Condition, Step};
+use super::{Executor, Output, Ready, collect};
+use crate::bucket::graph::value::Value;
+use crate::error::Result;
+
+impl Executor {
+    /// Whether a condition holds of the input; `otherwise` if it says nothing.
+    pub(super) async fn holds(
+        &self,
+        condition: &Condition,
+        input: &Value,
+        otherwise: bool,
+    ) -> Result<bool> {
+        if let Some(given) = condition.given {
+            return Ok(given);
+        }
+        let Some(predicate) = &condition.predicate else { return Ok(otherwise) };
+        let seen = match &condition.transform {
+            None => input.clone(),
+            Some(step) => {
+                let output = self.run(step, Output::of(input.clone())).await?;
+                output.into_value(&self.budget).await?
+            }
+        };
+        predicate.test(&[&seen], self.budget.now_ms())
+    }
+
+    pub(super) async fn repeat(
+        &self,
+        condition: &Condition,
+        step: &Step,
+        repeats: u64,
+        input: Output,
+    ) -> Result<Output> {
+        let mut value = input.into_value(&self.budget).await?;
+        for _ in 0..repeats {
+            if !self.holds(condition, &value, true).await? {
+                break;
+            }
+            let output = self.run(step, Output::of(value)).await?;
+            value = output.into_value(&self.budget).await?;
+        }
+        Ok(Output::of(value))
+    }
+
+    /// The outputs, one for each item of the input.
+    pub(super) async fn for_each(&self, step: &Step, input: Output) -> Result<Output> {
+        let mut outputs = Vec::new();
+        for item in collect(input.needed()?.into_values(), &self.budget).await? {
+            let item = Output::Values(Box::new(Ready::new(vec![item])));
+            let output = self.run(step, item).await?;
+            outputs.push(output.into_value(&self.budget).await?);
+            self.budget.holding(outputs.len() as u64)?;
+        }
+        Ok(Output::Values(Box::new(Ready::new(outputs))))
+    }
+}

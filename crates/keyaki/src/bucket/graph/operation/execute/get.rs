@@ -1,0 +1,239 @@
+//! Reading the graph around seeds.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::super::source::{Elements, Plan, Target};
+use super::super::{Query, Side};
+use super::output::chained;
+use super::{Each, Executor, Output, Stage, collect, matched_and_adjacent, through};
+use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends};
+use crate::bucket::graph::schema::GroupId;
+use crate::bucket::graph::value::Value;
+use crate::bucket::graph::view::Pipeline;
+use crate::error::{Error, Result};
+
+/// A view over a scan.
+struct Viewed(Pipeline);
+
+impl Stage<Element, Element> for Viewed {
+    fn batch(&mut self, batch: Vec<Element>) -> Result<Vec<Element>> {
+        let mut out = Vec::with_capacity(batch.len());
+        batch.into_iter().try_for_each(|element| self.0.push(element, &mut out))?;
+        Ok(out)
+    }
+
+    fn finish(&mut self) -> Result<Vec<Element>> {
+        let mut out = Vec::new();
+        self.0.finish(&mut out)?;
+        Ok(out)
+    }
+}
+
+/// What an operation is seeded with, each once.
+#[derive(Default)]
+struct Seeds {
+    vertices: Vec<Value>,
+    known: HashSet<Value>,
+    edges: Vec<EdgeId>,
+}
+
+impl Seeds {
+    fn add(&mut self, seed: Value) -> Result<()> {
+        match seed {
+            Value::Null => {}
+            Value::EntityId(vertex) => self.add_vertex(*vertex),
+            Value::EdgeId(id) => self.edges.push(*id),
+            Value::Element(element) => match element.ends {
+                Ends::Vertex(vertex) => self.add_vertex(vertex),
+                Ends::Edge { source, destination, directed, matched } => {
+                    let directed = if directed { Directed::Directed } else { Directed::Undirected };
+                    self.edges.push(EdgeId { source, destination, directed, matched });
+                }
+            },
+            Value::Walk(_) => return Err(Error::invalid("a walk is no seed")),
+            vertex => self.add_vertex(vertex),
+        }
+        Ok(())
+    }
+
+    fn add_vertex(&mut self, vertex: Value) {
+        if self.known.insert(vertex.clone()) {
+            self.vertices.push(vertex);
+        }
+    }
+}
+
+impl Executor {
+    /// Scans, then looks through the view.
+    async fn scan(&self, query: &Query, target: Target, groups: Vec<GroupId>) -> Result<Elements> {
+        let plan = Plan {
+            target,
+            groups,
+            side: query.side,
+            directed: query.directed,
+            budget: Arc::clone(&self.budget),
+        };
+        self.source.scan(plan).await
+    }
+
+    fn viewed(&self, query: &Query, elements: Elements) -> Elements {
+        through(elements, Viewed(Pipeline::new(Arc::clone(&query.view), self.budget.now_ms())))
+    }
+
+    /// The groups of the view, all or only entities or edges.
+    fn groups(&self, query: &Query, edges: Option<bool>) -> Vec<GroupId> {
+        let wanted = |id: &GroupId| {
+            let is_edge = self.schema.group_by_id(*id).map(|group| group.shape().is_edge);
+            edges.is_none_or(|edges| is_edge == Some(edges))
+        };
+        query.view.group_ids().filter(wanted).collect()
+    }
+
+    async fn seeds(&self, input: Output) -> Result<Seeds> {
+        let mut seeds = Seeds::default();
+        for value in collect(input.into_values(), &self.budget).await? {
+            seeds.add(value)?;
+        }
+        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
+        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))?;
+        Ok(seeds)
+    }
+
+    pub(super) async fn get_all(&self, query: &Query) -> Result<Output> {
+        let elements = self.scan(query, Target::All, self.groups(query, None)).await?;
+        Ok(Output::Elements(self.viewed(query, elements)))
+    }
+
+    pub(super) async fn get_elements(&self, query: &Query, input: Output) -> Result<Output> {
+        let seeds = self.seeds(input).await?;
+        let mut streams = Vec::new();
+        let matched = !seeds.vertices.is_empty();
+        let ends = self.ends_of(query, &seeds);
+        let ids = self.ids_of(query, &seeds);
+        let scans = [
+            (Target::Vertices(seeds.vertices), self.groups(query, None)),
+            (Target::Vertices(ends), self.groups(query, Some(false))),
+            (Target::Edges { ids, matched }, self.groups(query, Some(true))),
+        ];
+        for (target, groups) in scans {
+            let is_empty = match &target {
+                Target::Vertices(vertices) => vertices.is_empty(),
+                Target::Edges { ids, .. } => ids.is_empty(),
+                _ => false,
+            };
+            if !is_empty && !groups.is_empty() {
+                let elements = self.scan(query, target, groups).await?;
+                streams.push(self.viewed(query, elements));
+            }
+        }
+        Ok(chained(streams))
+    }
+
+    /// The ends of edge seeds, whose entities belong to the answer too.
+    fn ends_of(&self, query: &Query, seeds: &Seeds) -> Vec<Value> {
+        if !query.view.has_entities() {
+            return Vec::new();
+        }
+        let mut known = HashSet::new();
+        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
+        let fresh = ends.filter(|end| !seeds.known.contains(*end) && known.insert(*end));
+        fresh.cloned().collect()
+    }
+
+    /// Edge seeds that go with the operation's directedness, and are not found from a vertex already.
+    fn ids_of(&self, query: &Query, seeds: &Seeds) -> Vec<EdgeId> {
+        let mut known = HashSet::new();
+        let mut ids = Vec::new();
+        for id in &seeds.edges {
+            let Some(directed) = query.directed.and(id.directed) else { continue };
+            if seeds.known.contains(&id.source) && query.side != Side::Incoming {
+                continue;
+            }
+            let id = EdgeId { directed, matched: None, ..id.clone() };
+            if known.insert(id.clone()) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
+    pub(super) async fn get_adjacent(&self, query: &Query, input: Output) -> Result<Output> {
+        let Output::Elements(edges) = self.get_elements(query, input).await? else {
+            return Ok(Output::Nothing);
+        };
+        let adjacent = |batch: Vec<Element>| {
+            let ids = batch.iter().filter_map(matched_and_adjacent);
+            Ok(ids.map(|(_, adjacent)| Value::EntityId(Box::new(adjacent.clone()))).collect())
+        };
+        Ok(Output::Values(through(edges, Each(adjacent))))
+    }
+
+    pub(super) async fn get_within(&self, query: &Query, input: Output) -> Result<Output> {
+        let seeds = self.seeds(input).await?;
+        self.get_joined(query, seeds.vertices, seeds.known).await
+    }
+
+    pub(super) async fn get_between(
+        &self,
+        query: &Query,
+        input: Output,
+        others: &[Value],
+    ) -> Result<Output> {
+        let seeds = self.seeds(input).await?;
+        if others.is_empty() {
+            return Ok(chained(Vec::new()));
+        }
+        self.get_joined(query, seeds.vertices, others.iter().cloned().collect()).await
+    }
+
+    /// Entities at the seeds, and edges from them to one of the others.
+    async fn get_joined(
+        &self,
+        query: &Query,
+        seeds: Vec<Value>,
+        others: HashSet<Value>,
+    ) -> Result<Output> {
+        if seeds.is_empty() {
+            return Ok(chained(Vec::new()));
+        }
+        let groups = self.groups(query, None);
+        let elements = self.scan(query, Target::Vertices(seeds), groups).await?;
+        let joined = move |mut batch: Vec<Element>| {
+            batch.retain(|element| {
+                matched_and_adjacent(element).is_none_or(|(_, adjacent)| others.contains(adjacent))
+            });
+            Ok(batch)
+        };
+        let elements = through(elements, Each(joined));
+        Ok(Output::Elements(self.viewed(query, elements)))
+    }
+
+    pub(super) async fn get_ranges(
+        &self,
+        query: &Query,
+        mut ranges: Vec<[Value; 2]>,
+    ) -> Result<Output> {
+        ranges.sort();
+        let mut merged: Vec<[Value; 2]> = Vec::new();
+        for [first, last] in ranges {
+            match merged.last_mut() {
+                Some([_, end]) if first <= *end => {
+                    if *end < last {
+                        *end = last;
+                    }
+                }
+                _ => merged.push([first, last]),
+            }
+        }
+        let mut streams = Vec::new();
+        for [first, last] in merged {
+            self.schema.check_vertex(&first)?;
+            self.schema.check_vertex(&last)?;
+            let groups = self.groups(query, None);
+            let elements = self.scan(query, Target::Range(first, last), groups).await?;
+            streams.push(self.viewed(query, elements));
+        }
+        Ok(chained(streams))
+    }
+}

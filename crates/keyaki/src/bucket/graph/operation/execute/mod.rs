@@ -1,0 +1,279 @@
+//! Runs operations: each takes what the one before it gave, and gives a stream, a value or nothing.
+
+mod control;
+mod elements;
+mod get;
+mod join;
+mod order;
+mod output;
+mod table;
+mod walks;
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value as Json, json};
+
+pub use output::Output;
+
+use super::stream::{Each, Ready, Stage, as_values, collect, through};
+use super::{Budget, Operation, Sink, Source, Step};
+use crate::bucket::graph::element::{Element, Ends, Matched};
+use crate::bucket::graph::schema::Schema;
+use crate::bucket::graph::value::{Set, SetKind, Value};
+use crate::error::{Error, Result};
+
+/// What Gaffer's Accumulo store says of itself.
+const TRAITS: [&str; 11] = [
+    "VISIBILITY",
+    "INGEST_AGGREGATION",
+    "QUERY_AGGREGATION",
+    "PRE_AGGREGATION_FILTERING",
+    "POST_AGGREGATION_FILTERING",
+    "POST_TRANSFORMATION_FILTERING",
+    "TRANSFORMATION",
+    "STORE_VALIDATION",
+    "ORDERED",
+    "MATCHED_VERTEX",
+    "DYNAMIC_SCHEMA",
+];
+
+/// Runs chains for one caller.
+#[derive(Clone)]
+pub struct Executor {
+    schema: Arc<Schema>,
+    source: Arc<dyn Source>,
+    sink: Option<Arc<dyn Sink>>,
+    budget: Arc<Budget>,
+    variables: Arc<Mutex<HashMap<Box<str>, Value>>>,
+}
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<Output>> + Send + 'a>>;
+
+impl Executor {
+    /// For reading only.
+    #[must_use]
+    pub fn new(schema: Arc<Schema>, source: Arc<dyn Source>, budget: Arc<Budget>) -> Self {
+        Self { schema, source, sink: None, budget, variables: Arc::default() }
+    }
+
+    /// For writing too.
+    #[must_use]
+    pub fn with_sink(mut self, sink: Arc<dyn Sink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Runs a chain. What it streams is read while the answer is, and its cost shows up then.
+    ///
+    /// # Errors
+    /// `Invalid` if an operation can't take its input or costs too much; those of storage.
+    pub async fn execute(&self, step: &Step) -> Result<Output> {
+        let output = self.run(step, Output::Nothing).await?;
+        let budget = Arc::clone(&self.budget);
+        Ok(output.counted(budget))
+    }
+
+    fn run<'a>(&'a self, step: &'a Step, input: Output) -> Running<'a> {
+        Box::pin(async move {
+            self.budget.operation()?;
+            let input = match &step.input {
+                Some(input) => Output::Values(Box::new(Ready::new(input.clone()))),
+                None => input,
+            };
+            let result = self.operate(&step.operation, input).await;
+            result.map_err(|error| match error.context("operation") {
+                None => error.with("operation", &step.class),
+                Some(_) => error,
+            })
+        })
+    }
+
+    async fn operate(&self, operation: &Operation, input: Output) -> Result<Output> {
+        let now_ms = self.budget.now_ms();
+        Ok(match operation {
+            Operation::Chain(steps) => {
+                let mut output = input;
+                for step in steps {
+                    output = self.run(step, output).await?;
+                }
+                output
+            }
+            Operation::AddElements { validate, skip_invalid } => {
+                return self.add(input, *validate, *skip_invalid).await;
+            }
+            Operation::DeleteElements => return self.delete(input).await,
+            Operation::Validate { skip_invalid } => self.validated(input, *skip_invalid)?,
+            Operation::GetElements(query) => self.get_elements(query, input.needed()?).await?,
+            Operation::GetAllElements(query) => self.get_all(query).await?,
+            Operation::GetAdjacentIds(query) => self.get_adjacent(query, input).await?,
+            Operation::GetElementsWithinSet(query) => {
+                self.get_within(query, input.needed()?).await?
+            }
+            Operation::GetElementsBetweenSets(query, others) => {
+                self.get_between(query, input.needed()?, others).await?
+            }
+            Operation::GetElementsInRanges(query, ranges) => {
+                self.get_ranges(query, ranges.clone()).await?
+            }
+            Operation::GetWalks(walks) => self.get_walks(walks, input).await?,
+            Operation::Aggregate(view) => self.aggregate(view, input).await?,
+            Operation::Filter(filter) => elements::filter(filter, input, now_ms)?,
+            Operation::Transform(transforms) => elements::transform(transforms, input, now_ms)?,
+            Operation::Map(functions) => self.map(functions, input).await?,
+            Operation::Reduce { identity, operator } => {
+                let mut state = identity.clone();
+                let mut values = input.needed()?.into_values();
+                while let Some(batch) = values.next().await? {
+                    batch.into_iter().try_for_each(|value| operator.apply(&mut state, value))?;
+                }
+                Output::Value(state)
+            }
+            Operation::Join(join) => self.join(join, input).await?,
+            Operation::Sort { comparators, limit, deduplicate } => {
+                self.sort(comparators, *limit, *deduplicate, input).await?
+            }
+            Operation::Min(comparators) => order::extreme(comparators, input, false).await?,
+            Operation::Max(comparators) => order::extreme(comparators, input, true).await?,
+            Operation::Limit { count, truncate } => limit(input, *count, *truncate)?,
+            Operation::Count => {
+                let mut count = 0;
+                let mut values = input.into_counted();
+                while let Some(batch) = values.next().await? {
+                    count += batch.len() as i64;
+                }
+                Output::Value(Value::Long(count))
+            }
+            Operation::CountGroups(limit) => elements::count_groups(input, *limit).await?,
+            Operation::ToSet => to_set(input),
+            Operation::ToList => input,
+            Operation::ToSingletonList => {
+                let value = input.into_value(&self.budget).await?;
+                Output::Values(Box::new(Ready::new(vec![value])))
+            }
+            Operation::ToVertices(which) => {
+                let which = *which;
+                let vertices = move |batch: Vec<Value>| {
+                    Ok(batch.into_iter().flat_map(|id| elements::vertices(id, which)).collect())
+                };
+                Output::Values(through(input.needed()?.into_values(), Each(vertices)))
+            }
+            Operation::ToEntitySeeds => {
+                let wrap = |value| match value {
+                    Value::EntityId(_) => value,
+                    other => Value::EntityId(Box::new(other)),
+                };
+                let seeds = move |batch: Vec<Value>| Ok(batch.into_iter().map(wrap).collect());
+                Output::Values(through(input.needed()?.into_values(), Each(seeds)))
+            }
+            Operation::ToCsv(table, style) => table::to_csv(table.clone(), style.clone(), input)?,
+            Operation::ToMap(table) => table::to_map(table.clone(), input)?,
+            Operation::If { condition, then, otherwise } => {
+                let input = input.into_value(&self.budget).await?;
+                let chosen = match self.holds(condition, &input, false).await? {
+                    true => then,
+                    false => otherwise,
+                };
+                match chosen {
+                    Some(step) => self.run(step, Output::of(input)).await?,
+                    None => Output::of(input),
+                }
+            }
+            Operation::While { condition, operation, repeats } => {
+                self.repeat(condition, operation, *repeats, input).await?
+            }
+            Operation::ForEach(step) => self.for_each(step, input).await?,
+            Operation::DiscardOutput => {
+                let mut values = input.into_counted();
+                while values.next().await?.is_some() {}
+                Output::Nothing
+            }
+            Operation::GetSchema => Output::Json(self.schema.to_json()),
+            Operation::GetTraits => Output::Json(json!(TRAITS)),
+            Operation::SetVariable(name, value) => {
+                let value = match value {
+                    Some(value) => value.clone(),
+                    None => input.into_value(&self.budget).await?,
+                };
+                self.variables().insert(name.clone(), value);
+                Output::Nothing
+            }
+            Operation::GetVariable(name) => {
+                let value = self.variables().get(name).cloned().unwrap_or_default();
+                Output::of(value)
+            }
+            Operation::GetVariables(names) => self.get_variables(names),
+        })
+    }
+
+    fn variables(&self) -> MutexGuard<'_, HashMap<Box<str>, Value>> {
+        self.variables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get_variables(&self, names: &[Box<str>]) -> Output {
+        let variables = self.variables();
+        let shown = names.iter().filter_map(|name| {
+            let value = variables.get(name)?;
+            Some((name.to_string(), value.to_json()))
+        });
+        Output::Json(Json::Object(shown.collect()))
+    }
+}
+
+/// What is more than the limit is left out, or an error.
+fn limit(input: Output, count: u64, truncate: bool) -> Result<Output> {
+    struct Limit {
+        left: u64,
+        count: u64,
+        truncate: bool,
+    }
+    impl<T> Stage<T, T> for Limit {
+        fn batch(&mut self, mut batch: Vec<T>) -> Result<Vec<T>> {
+            if batch.len() as u64 > self.left {
+                if !self.truncate {
+                    return Err(Error::invalid("the limit was exceeded").with("limit", self.count));
+                }
+                batch.truncate(self.left as usize);
+            }
+            self.left -= batch.len() as u64;
+            Ok(batch)
+        }
+
+        fn is_done(&self) -> bool {
+            self.truncate && self.left == 0
+        }
+    }
+    let stage = Limit { left: count, count, truncate };
+    Ok(match input {
+        Output::Nothing | Output::Json(_) => input,
+        Output::Elements(elements) => Output::Elements(through(elements, stage)),
+        other => Output::Values(through(other.into_values(), stage)),
+    })
+}
+
+/// Each thing once, in the order in which they first came.
+fn to_set(input: Output) -> Output {
+    let mut seen = std::collections::HashSet::new();
+    let fresh = move |batch: Vec<Value>| {
+        Ok(batch.into_iter().filter(|value| seen.insert(value.clone())).collect())
+    };
+    match input {
+        Output::Nothing => Output::Nothing,
+        Output::Value(Value::List(list)) => {
+            Output::Value(Value::Set(Box::new(Set::of(SetKind::Linked, list.items))))
+        }
+        other => Output::Values(through(other.into_values(), Each(fresh))),
+    }
+}
+
+/// The vertex of the matched end and that of the other; the source counts where none was matched.
+fn matched_and_adjacent(element: &Element) -> Option<(&Value, &Value)> {
+    match &element.ends {
+        Ends::Edge { source, destination, matched: Some(Matched::Destination), .. } => {
+            Some((destination, source))
+        }
+        Ends::Edge { source, destination, .. } => Some((source, destination)),
+        Ends::Vertex(_) => None,
+    }
+}

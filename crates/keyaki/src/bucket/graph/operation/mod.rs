@@ -1,0 +1,289 @@
+//! What can be asked of a graph? Gaffer's operations, alone or in chains.
+//!
+//! `parse` reads their JSON and compiles it against the schema, so that a chain that can't work is refused before
+//! any of it has run. `execute` runs a chain over a `Source` and a `Sink`, lazily, within a `Budget`.
+
+mod budget;
+mod execute;
+mod parse;
+mod source;
+mod stream;
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+pub use budget::{Budget, Limits};
+pub use execute::{Executor, Output};
+pub use parse::{Names, NoNames};
+pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
+
+use super::element::Directed;
+use super::koryphe::{BinaryOperator, Function, Predicate};
+use super::value::Value;
+use super::view::View;
+
+/// An operation and the input it brings along; without one it takes the output of the operation before it.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The class name as it was written.
+    pub class: Box<str>,
+    /// Its own input.
+    pub input: Option<Vec<Value>>,
+    /// What is done.
+    pub operation: Operation,
+}
+
+/// What is looked for, around the seeds.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// What is shown.
+    pub view: Arc<View>,
+    /// Which side of the seeds edges must be on.
+    pub side: Side,
+    /// Which edges.
+    pub directed: Directed,
+}
+
+/// An operation.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// One after the other.
+    Chain(Vec<Step>),
+    /// Adds its input.
+    AddElements {
+        /// Whether elements are checked against the schema.
+        validate: bool,
+        /// Whether those that fail are left out, instead of failing the operation.
+        skip_invalid: bool,
+    },
+    /// Deletes its input.
+    DeleteElements,
+    GetElements(Query),
+    GetAllElements(Query),
+    GetAdjacentIds(Query),
+    GetElementsWithinSet(Query),
+    GetElementsBetweenSets(Query, Vec<Value>),
+    GetElementsInRanges(Query, Vec<[Value; 2]>),
+    GetWalks(Box<Walks>),
+    Aggregate(Arc<View>),
+    Filter(Arc<ByGroup<Predicate>>),
+    Transform(Arc<ByGroup<Vec<Json>>>),
+    Map(Vec<Function>),
+    Reduce {
+        identity: Value,
+        operator: BinaryOperator,
+    },
+    Join(Box<Join>),
+    Sort {
+        comparators: Vec<Comparator>,
+        limit: Option<usize>,
+        deduplicate: bool,
+    },
+    Min(Vec<Comparator>),
+    Max(Vec<Comparator>),
+    Limit {
+        count: u64,
+        truncate: bool,
+    },
+    Count,
+    CountGroups(Option<u64>),
+    ToSet,
+    ToList,
+    ToSingletonList,
+    ToVertices(EdgeVertices),
+    ToEntitySeeds,
+    ToCsv(Table, CsvStyle),
+    ToMap(Table),
+    If {
+        condition: Condition,
+        then: Option<Box<Step>>,
+        otherwise: Option<Box<Step>>,
+    },
+    While {
+        condition: Condition,
+        operation: Box<Step>,
+        repeats: u64,
+    },
+    ForEach(Box<Step>),
+    DiscardOutput,
+    Validate {
+        skip_invalid: bool,
+    },
+    GetSchema,
+    GetTraits,
+    SetVariable(Box<str>, Option<Value>),
+    GetVariable(Box<str>),
+    GetVariables(Vec<Box<str>>),
+}
+
+/// Something for some groups, and for all entities, edges or elements.
+#[derive(Debug)]
+pub struct ByGroup<T> {
+    /// By group; none is for all.
+    pub groups: Option<Vec<(Box<str>, T)>>,
+    /// For all entities, all edges, all elements.
+    pub global: [Option<T>; 3],
+}
+
+/// Hops through the graph.
+#[derive(Debug, Clone)]
+pub struct Walks {
+    /// Each hop.
+    pub hops: Vec<Step>,
+    /// Whether walks that end early count.
+    pub include_partial: bool,
+    /// How many walks at most.
+    pub limit: u64,
+    /// What must hold of a walk.
+    pub condition: Option<Condition>,
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// Said outright.
+    pub given: Option<bool>,
+    /// Said of the input, perhaps after another operation on it.
+    pub predicate: Option<Predicate>,
+    /// That operation.
+    pub transform: Option<Box<Step>>,
+}
+
+/// Two inputs side by side.
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// The other input.
+    pub right: Step,
+    /// How both are made comparable; none compares elements.
+    pub keys: Option<[Function; 2]>,
+    /// The properties that elements must share besides their ids, where elements are compared.
+    pub group_by: Vec<Box<str>>,
+    /// Which pairs are wanted.
+    pub kind: JoinKind,
+    /// Whether the right side leads.
+    pub by_right: bool,
+    /// Whether each pair stands alone.
+    pub flatten: bool,
+}
+
+/// Which pairs of a join are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// All, those without a partner too.
+    Full,
+    /// Those without a partner.
+    Outer,
+    /// Those with one.
+    Inner,
+}
+
+/// An order of elements by one property.
+#[derive(Debug, Clone)]
+pub struct Comparator {
+    /// The property.
+    pub property: Box<str>,
+    /// The groups it is for.
+    pub groups: Vec<Box<str>>,
+    /// Whether the greatest comes first.
+    pub reversed: bool,
+}
+
+/// Which vertices of an edge are meant.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EdgeVertices {
+    /// By name.
+    pub ends: Option<[bool; 2]>,
+    /// By the end that was a seed: that one, or the other.
+    pub matched: Option<bool>,
+}
+
+/// Fields of elements as columns, with their headings, and constant ones.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Name and heading.
+    pub fields: Vec<(Box<str>, Box<str>)>,
+    /// Name and value.
+    pub constants: Vec<(Box<str>, Box<str>)>,
+}
+
+/// How CSV is written.
+#[derive(Debug, Clone)]
+pub struct CsvStyle {
+    /// Whether the headings come first.
+    pub header: bool,
+    /// Whether each field is quoted.
+    pub quoted: bool,
+    /// What stands for commas.
+    pub comma: Option<Box<str>>,
+}
+
+impl Operation {
+    /// Whether it gives one thing, and not a stream.
+    fn gives_one(&self) -> bool {
+        matches!(
+            self,
+            Self::Count
+                | Self::CountGroups(_)
+                | Self::Min(_)
+                | Self::Max(_)
+                | Self::GetSchema
+                | Self::GetTraits
+        )
+    }
+
+    /// Whether it needs a stream.
+    fn takes_stream(&self) -> bool {
+        matches!(
+            self,
+            Self::AddElements { .. }
+                | Self::DeleteElements
+                | Self::Validate { .. }
+                | Self::GetElements(_)
+                | Self::GetAdjacentIds(_)
+                | Self::GetElementsWithinSet(_)
+                | Self::GetElementsBetweenSets(..)
+                | Self::GetWalks(_)
+                | Self::Aggregate(_)
+                | Self::Filter(_)
+                | Self::Transform(_)
+                | Self::Reduce { .. }
+                | Self::Join(_)
+                | Self::Sort { .. }
+                | Self::Min(_)
+                | Self::Max(_)
+                | Self::Limit { .. }
+                | Self::Count
+                | Self::CountGroups(_)
+                | Self::ToSet
+                | Self::ToList
+                | Self::ToVertices(_)
+                | Self::ToEntitySeeds
+                | Self::ToCsv(..)
+                | Self::ToMap(_)
+                | Self::ForEach(_)
+        )
+    }
+}
+
+impl Step {
+    /// Whether it changes the graph, itself or by one inside it.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        let any = |step: &Option<Box<Self>>| step.as_ref().is_some_and(|step| step.writes());
+        match &self.operation {
+            Operation::AddElements { .. } | Operation::DeleteElements => true,
+            Operation::Chain(steps) => steps.iter().any(Self::writes),
+            Operation::GetWalks(walks) => walks.hops.iter().any(Self::writes),
+            Operation::Join(join) => join.right.writes(),
+            Operation::If { condition, then, otherwise } => {
+                any(&condition.transform) || any(then) || any(otherwise)
+            }
+            Operation::While { condition, operation, .. } => {
+                any(&condition.transform) || operation.writes()
+            }
+            Operation::ForEach(step) => step.writes(),
+            _ => false,
+        }
+    }
+}

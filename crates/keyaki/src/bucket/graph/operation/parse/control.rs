@@ -1,0 +1,152 @@
+//! Operations made of operations, and variables.
+
+use serde_json::Value as Json;
+
+use super::super::{Condition, Join, JoinKind, Operation, Step};
+use super::{Function, Parser, Predicate, Spec};
+use crate::error::{Error, Result};
+
+/// Gaffer's own limit on repetition.
+const REPEATS_MAX: i64 = 1000;
+
+impl Parser<'_> {
+    pub(super) fn control(&self, spec: &Spec<'_>) -> Result<Option<Operation>> {
+        let inner = |name| spec.get(name).map(|json| self.step(json).map(Box::new)).transpose();
+        let needed = |name| self.step(spec.need(name)?).map(Box::new);
+        let name = || Ok::<_, Error>(spec.text("variableName")?.unwrap_or_default().into());
+        Ok(Some(match spec.short() {
+            "OperationChain" | "OperationChainDAO" => {
+                let steps = spec.list("operations")?.unwrap_or_default();
+                let steps = steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
+                check_chain(&steps)?;
+                Operation::Chain(steps)
+            }
+            "NamedOperation" => self.named(spec)?,
+            "If" => Operation::If {
+                condition: self.condition(spec.flag("condition")?, spec.get("conditional"))?,
+                then: inner("then")?,
+                otherwise: inner("otherwise")?,
+            },
+            "While" => {
+                let repeats = spec.integer("maxRepeats")?.unwrap_or(REPEATS_MAX);
+                if repeats > REPEATS_MAX {
+                    return Err(
+                        spec.wrong("Max repeats of the While operation is too large", "maxRepeats")
+                    );
+                }
+                Operation::While {
+                    condition: self.condition(spec.flag("condition")?, spec.get("conditional"))?,
+                    operation: needed("operation")?,
+                    repeats: repeats.max(0) as u64,
+                }
+            }
+            "ForEach" => Operation::ForEach(needed("operation")?),
+            "Join" => Operation::Join(Box::new(self.join(spec)?)),
+            "SetVariable" => {
+                let value = spec.get("input").map(|_| spec.value("input")).transpose()?;
+                Operation::SetVariable(name()?, value)
+            }
+            "GetVariable" => Operation::GetVariable(name()?),
+            "GetVariables" => {
+                let names = spec.texts("variableNames")?;
+                Operation::GetVariables(names.into_iter().map(Into::into).collect())
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    pub(super) fn condition(&self, given: Option<bool>, json: Option<&Json>) -> Result<Condition> {
+        let part = |name| json.and_then(|json| json.get(name)).filter(|json| !json.is_null());
+        Ok(Condition {
+            given,
+            predicate: part("predicate").map(Predicate::from_json).transpose()?,
+            transform: part("transform").map(|json| self.step(json).map(Box::new)).transpose()?,
+        })
+    }
+
+    fn named(&self, spec: &Spec<'_>) -> Result<Operation> {
+        let name = spec.text("operationName")?.unwrap_or_default();
+        let unknown = || Error::invalid("a named operation does not exist").with("name", name);
+        let chain = self.names.operation(name).ok_or_else(unknown)?;
+        let chain = with_parameters(&chain, spec.get("parameters"))?;
+        let mut step = self.step(&chain)?;
+        // What the named operation is given goes to the first of its steps.
+        if let (Operation::Chain(steps), Some(_)) = (&mut step.operation, spec.get("input"))
+            && let Some(first) = steps.first_mut()
+        {
+            first.input = None;
+        }
+        Ok(step.operation)
+    }
+
+    fn join(&self, spec: &Spec<'_>) -> Result<Join> {
+        let matching = Spec::or_class(spec.need("matchMethod")?, "ElementMatch")?;
+        let key = |name| matching.get(name).map_or(Ok(Function::Identity), Function::from_json);
+        let (keys, group_by) = match matching.short() {
+            "KeyFunctionMatch" => {
+                (Some([key("firstKeyFunction")?, key("secondKeyFunction")?]), Vec::new())
+            }
+            "ElementMatch" => (None, matching.texts("groupByProperties")?),
+            _ => return Err(matching.unknown("match method")),
+        };
+        let right: Step = self.step(spec.need("operation")?)?;
+        Ok(Join {
+            right,
+            keys,
+            group_by: group_by.into_iter().map(Into::into).collect(),
+            kind: match spec.text("joinType")? {
+                None | Some("INNER") => JoinKind::Inner,
+                Some("FULL") => JoinKind::Full,
+                Some("OUTER") => JoinKind::Outer,
+                Some(_) => return Err(spec.wrong("not a type of join", "joinType")),
+            },
+            by_right: spec.text("matchKey")? == Some("RIGHT"),
+            flatten: spec.flag("flatten")?.unwrap_or(true),
+        })
+    }
+}
+
+/// Refuses operations that could not take what the one before them gives.
+fn check_chain(steps: &[Step]) -> Result<()> {
+    if steps.is_empty() {
+        return Err(Error::invalid("Operation chain contains no operations"));
+    }
+    for pair in steps.windows(2) {
+        let [before, after] = pair else { continue };
+        let fed = after.input.is_none() && after.operation.takes_stream();
+        if fed && before.operation.gives_one() {
+            return Err(Error::invalid("Invalid combination of operations")
+                .with("operation", &after.class)
+                .with("after", &before.class));
+        }
+    }
+    Ok(())
+}
+
+/// Puts values in place of `"${name}"`.
+pub(super) fn with_parameters(json: &Json, parameters: Option<&Json>) -> Result<Json> {
+    let Some(parameters) = parameters.and_then(Json::as_object) else { return Ok(json.clone()) };
+    Ok(match json {
+        Json::String(text) => {
+            let name = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+            match name.and_then(|name| parameters.get(name)) {
+                Some(value) => value.clone(),
+                None => json.clone(),
+            }
+        }
+        Json::Array(items) => {
+            let items =
+                items.iter().map(|item| with_parameters(item, Some(&parameters.clone().into())));
+            items.collect::<Result<_>>()?
+        }
+        Json::Object(fields) => {
+            let mut filled = serde_json::Map::new();
+            for (name, value) in fields {
+                let value = with_parameters(value, Some(&parameters.clone().into()))?;
+                filled.insert(name.clone(), value);
+            }
+            filled.into()
+        }
+        other => other.clone(),
+    })
+}

@@ -1,0 +1,249 @@
+//! Operations from their JSON, compiled against the schema.
+
+mod control;
+mod get;
+mod table;
+
+use serde_json::Value as Json;
+
+use super::{ByGroup, Comparator, EdgeVertices, Operation, Step};
+use crate::bucket::graph::koryphe::predicate;
+use crate::bucket::graph::koryphe::{BinaryOperator, Function, Predicate, Spec};
+use crate::bucket::graph::schema::Schema;
+use crate::bucket::graph::value::Value;
+use crate::bucket::graph::view::View;
+use crate::error::{Error, Result};
+
+/// How deep operations may lie in operations.
+const DEPTH_MAX: usize = 32;
+
+/// Named operations and views, as their JSON.
+pub trait Names: Send + Sync {
+    /// The chain behind a named operation.
+    fn operation(&self, name: &str) -> Option<Json>;
+
+    /// The view behind a named view.
+    fn view(&self, name: &str) -> Option<Json>;
+}
+
+/// Nothing has a name.
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn operation(&self, _name: &str) -> Option<Json> {
+        None
+    }
+
+    fn view(&self, _name: &str) -> Option<Json> {
+        None
+    }
+}
+
+impl Step {
+    /// Reads a chain, or an operation alone.
+    ///
+    /// # Errors
+    /// `Invalid` for unknown classes and fields, and views that do not fit the schema.
+    pub fn from_json(json: &Json, schema: &Schema, names: &dyn Names) -> Result<Self> {
+        Parser { schema, names, depth: DEPTH_MAX }.step(json)
+    }
+}
+
+/// What is at hand while reading.
+struct Parser<'a> {
+    schema: &'a Schema,
+    names: &'a dyn Names,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn step(&self, json: &Json) -> Result<Step> {
+        let too_deep = || Error::invalid("operations lie too deep in operations");
+        let depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
+        let inner = Parser { depth, ..*self };
+        // A chain may stand without its class.
+        let spec = match json.get("operations") {
+            Some(_) => Spec::or_class(json, "OperationChain")?,
+            None => Spec::new(json)?,
+        };
+        let operation = inner.operation(&spec)?;
+        Ok(Step { class: spec.class.into(), input: inner.input(&spec, &operation)?, operation })
+    }
+
+    fn operation(&self, spec: &Spec<'_>) -> Result<Operation> {
+        if let Some(operation) = self.get(spec)? {
+            return Ok(operation);
+        }
+        if let Some(operation) = self.control(spec)? {
+            return Ok(operation);
+        }
+        Ok(match spec.short() {
+            "AddElements" => Operation::AddElements {
+                validate: spec.flag("validate")?.unwrap_or(true),
+                skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
+            },
+            "DeleteElements" => Operation::DeleteElements,
+            "Validate" => Operation::Validate {
+                skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
+            },
+            "Aggregate" => Operation::Aggregate(self.aggregate(spec)?.into()),
+            "Filter" => Operation::Filter(self.by_group(spec, filter)?.into()),
+            "Transform" => Operation::Transform(self.by_group(spec, transforms)?.into()),
+            "Map" => match functions(spec)?.as_slice() {
+                [] => return Err(spec.wrong("a field is missing", "functions")),
+                functions => Operation::Map(functions.to_vec()),
+            },
+            "Reduce" => Operation::Reduce {
+                identity: spec.value("identity")?,
+                operator: BinaryOperator::from_json(spec.need("aggregateFunction")?)?,
+            },
+            "Sort" => Operation::Sort {
+                comparators: comparators(spec)?,
+                limit: spec.integer("resultLimit")?.map(|limit| limit.max(0) as usize),
+                deduplicate: spec.flag("deduplicate")?.unwrap_or(true),
+            },
+            "Min" => Operation::Min(comparators(spec)?),
+            "Max" => Operation::Max(comparators(spec)?),
+            "Limit" => Operation::Limit {
+                count: spec
+                    .need("resultLimit")
+                    .and(spec.integer("resultLimit"))?
+                    .unwrap_or(0)
+                    .max(0) as u64,
+                truncate: spec.flag("truncate")?.unwrap_or(true),
+            },
+            "Count" => Operation::Count,
+            "CountGroups" => {
+                Operation::CountGroups(spec.integer("limit")?.map(|limit| limit.max(0) as u64))
+            }
+            "ToSet" => Operation::ToSet,
+            "ToList" | "ToArray" | "ToStream" => Operation::ToList,
+            "ToSingletonList" => Operation::ToSingletonList,
+            "ToVertices" => Operation::ToVertices(edge_vertices(spec)?),
+            "ToEntitySeeds" => Operation::ToEntitySeeds,
+            "ToCsv" => self.to_csv(spec)?,
+            "ToMap" => self.to_map(spec)?,
+            "DiscardOutput" => Operation::DiscardOutput,
+            "GetSchema" => Operation::GetSchema,
+            "GetTraits" => Operation::GetTraits,
+            _ => return Err(spec.unknown("operation")),
+        })
+    }
+
+    /// The input, where the operation does not read it in a way of its own.
+    fn input(&self, spec: &Spec<'_>, operation: &Operation) -> Result<Option<Vec<Value>>> {
+        let Some(json) = spec.get("input") else { return Ok(None) };
+        if matches!(operation, Operation::GetElementsInRanges(..))
+            || spec.short().ends_with("Pairs")
+        {
+            return Ok(None);
+        }
+        let items = match json {
+            Json::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let read = items.iter().map(Value::from_json).collect::<Result<Vec<_>>>();
+        read.map(Some).map_err(|error| error.with("at", "input"))
+    }
+
+    /// A view from `{"entities": {group: {"groupBy", "elementAggregator"}}, …}`.
+    fn aggregate(&self, spec: &Spec<'_>) -> Result<View> {
+        let mut view = serde_json::Map::new();
+        for kind in ["entities", "edges"] {
+            let Some(groups) = spec.get(kind) else { continue };
+            let groups =
+                groups.as_object().ok_or_else(|| spec.wrong("groups are an object", kind))?;
+            let shown = groups.iter().map(|(name, pair)| {
+                let group_by = pair.get("groupBy").cloned().unwrap_or_default();
+                let aggregator = pair.get("elementAggregator").cloned().unwrap_or_default();
+                let shown = serde_json::json!({"groupBy": group_by, "aggregator": aggregator});
+                (name.clone(), shown)
+            });
+            view.insert(kind.into(), shown.collect::<serde_json::Map<_, _>>().into());
+        }
+        View::from_json(&view.into(), self.schema)
+    }
+
+    fn by_group<T>(
+        &self,
+        spec: &Spec<'_>,
+        read: impl Fn(&Json) -> Result<T>,
+    ) -> Result<ByGroup<T>> {
+        let mut named = Vec::new();
+        for (kind, is_edge) in [("entities", false), ("edges", true)] {
+            let Some(groups) = spec.get(kind) else { continue };
+            let groups =
+                groups.as_object().ok_or_else(|| spec.wrong("groups are an object", kind))?;
+            for (name, json) in groups {
+                if self.schema.group(name).is_none_or(|group| group.shape().is_edge != is_edge) {
+                    return Err(spec.wrong("a group does not exist in the schema", name));
+                }
+                named.push((name.as_str().into(), read(json)?));
+            }
+        }
+        let any = spec.get("entities").is_some() || spec.get("edges").is_some();
+        let global = |name| spec.get(name).map(&read).transpose();
+        Ok(ByGroup {
+            groups: any.then_some(named),
+            global: [global("globalEntities")?, global("globalEdges")?, global("globalElements")?],
+        })
+    }
+}
+
+fn filter(json: &Json) -> Result<Predicate> {
+    let list = json.get("predicates").and_then(Json::as_array);
+    Ok(Predicate::OnElement(predicate::filters(list.map_or(&[], Vec::as_slice))?))
+}
+
+fn transforms(json: &Json) -> Result<Vec<Json>> {
+    let list = json.get("functions").and_then(Json::as_array).cloned().unwrap_or_default();
+    for transform in &list {
+        let spec = Spec::or_class(transform, "TupleAdaptedFunction")?;
+        Function::from_json(spec.need("function")?)?;
+    }
+    Ok(list)
+}
+
+fn functions(spec: &Spec<'_>) -> Result<Vec<Function>> {
+    match spec.get("function") {
+        Some(function) => Ok(vec![Function::from_json(function)?]),
+        None => {
+            let list = spec.list("functions")?.unwrap_or_default();
+            list.iter().map(Function::from_json).collect()
+        }
+    }
+}
+
+fn comparators(spec: &Spec<'_>) -> Result<Vec<Comparator>> {
+    let read = |json: &Json| {
+        let spec = Spec::new(json)?;
+        if spec.short() != "ElementPropertyComparator" {
+            return Err(spec.unknown("comparator"));
+        }
+        Ok(Comparator {
+            property: spec.text("property")?.unwrap_or_default().into(),
+            groups: spec.texts("groups")?.into_iter().map(Into::into).collect(),
+            reversed: spec.flag("reversed")?.unwrap_or(false),
+        })
+    };
+    spec.need("comparators")?;
+    spec.list("comparators")?.unwrap_or_default().iter().map(read).collect()
+}
+
+fn edge_vertices(spec: &Spec<'_>) -> Result<EdgeVertices> {
+    let ends = match spec.text("edgeVertices")? {
+        None => None,
+        Some("NONE") => Some([false, false]),
+        Some("SOURCE") => Some([true, false]),
+        Some("DESTINATION") => Some([false, true]),
+        Some("BOTH") => Some([true, true]),
+        Some(_) => return Err(spec.wrong("not vertices of an edge", "edgeVertices")),
+    };
+    let matched = match spec.text("useMatchedVertex")? {
+        None | Some("IGNORE") => None,
+        Some("EQUAL") => Some(true),
+        Some("OPPOSITE") => Some(false),
+        Some(_) => return Err(spec.wrong("not a use of a vertex", "useMatchedVertex")),
+    };
+    Ok(EdgeVertices { ends, matched })
+}

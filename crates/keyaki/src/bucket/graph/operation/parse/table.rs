@@ -1,0 +1,82 @@
+//! Operations that make rows of elements.
+
+use serde_json::Value as Json;
+
+use super::super::{CsvStyle, Operation, Table};
+use super::{Parser, Spec};
+use crate::error::Result;
+
+const DEFAULT_FIELDS: [&str; 4] = ["VERTEX", "GROUP", "SOURCE", "DESTINATION"];
+
+impl Parser<'_> {
+    pub(super) fn to_csv(&self, spec: &Spec<'_>) -> Result<Operation> {
+        let generator = spec.get("csvGenerator").or_else(|| spec.get("elementGenerator"));
+        let generator = generator.ok_or_else(|| {
+            spec.wrong("ToCsv operation requires a generator", "elementGenerator")
+        })?;
+        let generator = Spec::or_class(generator, "CsvGenerator")?;
+        if generator.short() != "CsvGenerator" {
+            return Err(generator.unknown("generator"));
+        }
+        let mut table = table(&generator)?;
+        if generator.flag("includeDefaultFields")?.unwrap_or(false) {
+            let fields = DEFAULT_FIELDS.map(|name| (name.into(), name.into()));
+            table.fields.splice(0..0, fields);
+        }
+        if generator.flag("includeSchemaProperties")?.unwrap_or(false) {
+            self.add_properties(&mut table);
+        }
+        let style = CsvStyle {
+            header: spec.flag("includeHeader")?.unwrap_or(true),
+            quoted: generator.flag("quoted")?.unwrap_or(false),
+            comma: match generator.get("commaReplacement") {
+                Some(_) => generator.text("commaReplacement")?.map(Into::into),
+                None => Some(" ".into()),
+            },
+        };
+        Ok(Operation::ToCsv(table, style))
+    }
+
+    pub(super) fn to_map(&self, spec: &Spec<'_>) -> Result<Operation> {
+        let generator = Spec::or_class(spec.need("elementGenerator")?, "MapGenerator")?;
+        if generator.short() != "MapGenerator" {
+            return Err(generator.unknown("generator"));
+        }
+        Ok(Operation::ToMap(table(&generator)?))
+    }
+
+    fn add_properties(&self, table: &mut Table) {
+        for group in self.schema.groups() {
+            let directed = group.shape().is_edge.then(|| Box::from("DIRECTED"));
+            for name in group.shape().names.iter().cloned().chain(directed) {
+                if !table.fields.iter().any(|(own, _)| *own == name) {
+                    table.fields.push((name.clone(), name));
+                }
+            }
+        }
+    }
+}
+
+/// Columns are an object, or a list of pairs where their order was kept (see `json`).
+fn table(generator: &Spec<'_>) -> Result<Table> {
+    let pairs = |name| -> Result<Vec<(Box<str>, Box<str>)>> {
+        let wrong = || generator.wrong("names and headings are wanted", name);
+        let text = |key: &str, value: &Json| {
+            let value = value.as_str().ok_or_else(wrong)?;
+            Ok((key.into(), value.into()))
+        };
+        match generator.get(name) {
+            None => Ok(Vec::new()),
+            Some(Json::Object(fields)) => fields.iter().map(|(k, v)| text(k, v)).collect(),
+            Some(Json::Array(list)) => {
+                let pair = |pair: &Json| {
+                    let key = pair.get(0).and_then(Json::as_str).ok_or_else(wrong)?;
+                    text(key, pair.get(1).ok_or_else(wrong)?)
+                };
+                list.iter().map(pair).collect()
+            }
+            Some(_) => Err(wrong()),
+        }
+    };
+    Ok(Table { fields: pairs("fields")?, constants: pairs("constants")? })
+}

@@ -1,0 +1,102 @@
+//! Where elements come from and go to, as operations see it. Storage is behind these traits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::budget::Budget;
+use crate::bucket::graph::element::{Directed, EdgeId, Element};
+use crate::bucket::graph::schema::GroupId;
+use crate::bucket::graph::value::Value;
+use crate::error::Result;
+
+/// Things that come in batches; never an empty one.
+#[async_trait]
+pub trait Batches<T>: Send {
+    /// The next ones; `None` at the end.
+    ///
+    /// # Errors
+    /// Whatever ends the stream.
+    async fn next(&mut self) -> Result<Option<Vec<T>>>;
+}
+
+/// A stream of elements.
+pub type Elements = Box<dyn Batches<Element>>;
+
+/// A stream of values.
+pub type Values = Box<dyn Batches<Value>>;
+
+/// Which side of a seed an edge must be on. An edge without direction is on both sides of both its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Side {
+    /// Any.
+    #[default]
+    Either,
+    /// The seed is its source. A directed loop is one, and not the other.
+    Outgoing,
+    /// The seed is its destination.
+    Incoming,
+}
+
+/// What of the graph is wanted.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// Everything; each edge once.
+    All,
+    /// The entities at these vertices and the edges that touch them, with the matched end. The vertices differ.
+    Vertices(Vec<Value>),
+    /// The same, for all vertices from the first to the second, both included.
+    Range(Value, Value),
+    /// The edges with these ids. Those without direction match with their ends swapped too; with key packages
+    /// whose flag comes last, an id of either direction finds directed edges the other way round as well.
+    Edges {
+        /// The ids.
+        ids: Vec<EdgeId>,
+        /// Whether the matched end is wanted: the id's source.
+        matched: bool,
+    },
+}
+
+/// A scan, as storage gets it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What of the graph.
+    pub target: Target,
+    /// Which groups; nothing of the others need be read.
+    pub groups: Vec<GroupId>,
+    /// Which side of the seeds.
+    pub side: Side,
+    /// Which edges.
+    pub directed: Directed,
+    /// What it may cost: storage counts the cells it reads.
+    pub budget: Arc<Budget>,
+}
+
+/// The graph, for reading.
+///
+/// Elements are aggregated as on ingest, valid by the schema, visible to the caller, on the wanted side, and in the
+/// order of their keys: all with the same place and group follow each other, sorted by group-by values and label.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// Starts a scan.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn scan(&self, plan: Plan) -> Result<Elements>;
+}
+
+/// The graph, for writing.
+#[async_trait]
+pub trait Sink: Send + Sync {
+    /// Adds elements that have been checked against the schema.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn add(&self, elements: Vec<Element>) -> Result<()>;
+
+    /// Deletes the elements with these keys, whatever their other properties are.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn delete(&self, elements: Vec<Element>) -> Result<()>;
+}

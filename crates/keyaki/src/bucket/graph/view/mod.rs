@@ -1,0 +1,292 @@
+//! What does a query want to see? Groups, and for each of them filters, aggregation and transforms.
+//!
+//! `definition` reads the JSON; here it is compiled against the schema, once; `pipeline` runs elements through.
+
+mod definition;
+mod pipeline;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+pub use pipeline::Pipeline;
+
+use super::element::Shape;
+use super::koryphe::{BinaryOperator, Function, Predicate, Spec};
+use super::schema::{Group, GroupId, Schema};
+use super::select::{Filter, Slot};
+use super::value::Class;
+use crate::error::{Error, Result};
+use definition::GroupView;
+
+/// A compiled view.
+#[derive(Debug)]
+pub struct View {
+    /// By the number of the group.
+    groups: Vec<Option<ShownGroup>>,
+}
+
+/// A group that is shown.
+#[derive(Debug)]
+pub struct ShownGroup {
+    group: Arc<Group>,
+    /// The group's shape, with the transient properties behind.
+    shape: Arc<Shape>,
+    pre: Vec<Filter>,
+    /// How many of the schema's group-by properties tell elements apart.
+    group_by: usize,
+    /// How the other properties are folded; empty if they are not.
+    operators: Vec<(usize, BinaryOperator)>,
+    post: Vec<Filter>,
+    transforms: Vec<Transform>,
+    post_transform: Vec<Filter>,
+    /// Slots that are taken out in the end.
+    dropped: Vec<usize>,
+}
+
+/// A function from some places of an element to others.
+#[derive(Debug, Clone)]
+pub struct Transform {
+    /// Where its input is.
+    pub selection: Vec<Slot>,
+    /// What is done.
+    pub function: Function,
+    /// Where its output goes.
+    pub projection: Vec<Slot>,
+}
+
+impl View {
+    /// Compiles a view; `null` shows everything.
+    ///
+    /// # Errors
+    /// `Invalid` with Gaffer's reasons.
+    pub fn from_json(json: &Json, schema: &Schema) -> Result<Self> {
+        let mut groups: Vec<Option<ShownGroup>> = Vec::new();
+        for (name, view) in definition::groups(json, schema)? {
+            let Some(group) = schema.group(&name) else { continue };
+            let shown = ShownGroup::new(view, group).map_err(|error| error.with("group", name))?;
+            let place = usize::from(group.id().0);
+            if groups.len() <= place {
+                groups.resize_with(place + 1, || None);
+            }
+            groups[place] = Some(shown);
+        }
+        Ok(Self { groups })
+    }
+
+    /// The numbers of the groups that are shown.
+    pub fn group_ids(&self) -> impl Iterator<Item = GroupId> {
+        self.shown().map(|shown| shown.group.id())
+    }
+
+    /// Whether entities are shown.
+    #[must_use]
+    pub fn has_entities(&self) -> bool {
+        self.shown().any(|shown| !shown.shape.is_edge)
+    }
+
+    /// Whether edges are shown.
+    #[must_use]
+    pub fn has_edges(&self) -> bool {
+        self.shown().any(|shown| shown.shape.is_edge)
+    }
+
+    /// The view without its entities.
+    #[must_use]
+    pub fn edges_only(mut self) -> Self {
+        for group in &mut self.groups {
+            group.take_if(|shown| !shown.shape.is_edge);
+        }
+        self
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &ShownGroup> {
+        self.groups.iter().flatten()
+    }
+
+    fn group(&self, number: u16) -> Option<&ShownGroup> {
+        self.groups.get(usize::from(number))?.as_ref()
+    }
+}
+
+impl ShownGroup {
+    fn new(view: GroupView, group: &Arc<Group>) -> Result<Self> {
+        let mut shape = Shape::clone(group.shape());
+        let mut classes: Vec<Class> = group.classes().to_vec();
+        for (name, class) in &view.transient {
+            if shape.slot(name).is_some() {
+                return Err(Error::invalid(
+                    "Transient property is not transient as it has been found in the schema",
+                )
+                .with("property", name));
+            }
+            shape.names.push(name.as_str().into());
+            classes.push(Class::named(class)?);
+        }
+        let transforms = transforms(&view.transforms, &mut shape)?;
+        classes.resize(shape.names.len(), Class::Object);
+        let known = Known { shape: &shape, classes: &classes, vertices: group.vertex_classes() };
+        let filters = |list: &[Json]| filters(list, &known);
+        for transform in &transforms {
+            if let Some(input) = known.classes(&transform.selection) {
+                transform.function.check_input(&input)?;
+            }
+            if let Some(output) = known.classes(&transform.projection) {
+                transform.function.check_output(&output)?;
+            }
+        }
+        let (pre, post) = (filters(&view.pre)?, filters(&view.post)?);
+        let post_transform = filters(&view.post_transform)?;
+        let group_by = group_by(&view, group)?;
+        Ok(Self {
+            pre,
+            group_by,
+            operators: operators(&view, group, group_by)?,
+            post,
+            transforms,
+            post_transform,
+            dropped: dropped(&view, &shape),
+            group: Arc::clone(group),
+            shape: if shape.names.len() == group.shape().names.len() {
+                Arc::clone(group.shape())
+            } else {
+                Arc::new(shape)
+            },
+        })
+    }
+}
+
+/// The view's group-by must be the first few of the schema's.
+fn group_by(view: &GroupView, group: &Group) -> Result<usize> {
+    let Some(names) = &view.group_by else { return Ok(group.group_by().len()) };
+    let slots = |name: &String| {
+        let missing = || {
+            Error::invalid("Group by properties in the view are not all included in the group by field in the schema")
+                .with("property", name)
+        };
+        let slot = group.shape().slot(name).filter(|slot| group.group_by().contains(slot));
+        slot.ok_or_else(missing)
+    };
+    let mut slots = names.iter().map(slots).collect::<Result<Vec<_>>>()?;
+    slots.sort_unstable();
+    slots.dedup();
+    let mut first: Vec<usize> = group.group_by()[..slots.len()].to_vec();
+    first.sort_unstable();
+    match first == slots {
+        true => Ok(slots.len()),
+        false => Err(Error::invalid(
+            "Group by properties are not in the same order as the group by properties in the schema",
+        )
+        .with("groupBy", format!("{names:?}"))),
+    }
+}
+
+/// The schema's operators for what does not tell elements apart any more, or the view's own.
+fn operators(
+    view: &GroupView,
+    group: &Group,
+    group_by: usize,
+) -> Result<Vec<(usize, BinaryOperator)>> {
+    if !group.aggregates() {
+        return Ok(Vec::new());
+    }
+    let kept = &group.group_by()[..group_by];
+    let slots = (0..group.shape().names.len()).filter(|slot| !kept.contains(slot));
+    let mut operators: Vec<(usize, BinaryOperator)> =
+        slots.filter_map(|slot| Some((slot, group.operator(slot)?.clone()))).collect();
+    for json in &view.aggregator {
+        let spec = Spec::or_class(json, "TupleAdaptedBinaryOperator")?;
+        let operator = BinaryOperator::from_json(spec.need("binaryOperator")?)?;
+        let selection = spec.texts("selection")?;
+        let slot = match selection.as_slice() {
+            [name] => group.shape().slot(name),
+            _ => None,
+        };
+        let wrong = || Error::invalid("an aggregator takes one property of the group");
+        let slot = slot.ok_or_else(|| wrong().with("selection", format!("{selection:?}")))?;
+        if !operator.takes(group.classes()[slot]) {
+            return Err(Error::invalid("an aggregator can't take the property's class")
+                .with("class", group.classes()[slot].full_name()));
+        }
+        match operators.iter_mut().find(|(own, _)| *own == slot) {
+            Some((_, own)) => *own = operator,
+            None if kept.contains(&slot) => {}
+            None => operators.push((slot, operator)),
+        }
+    }
+    Ok(operators)
+}
+
+/// What is known of an element's places.
+struct Known<'a> {
+    shape: &'a Shape,
+    classes: &'a [Class],
+    vertices: [Option<Class>; 2],
+}
+
+impl Known<'_> {
+    /// The classes of places; none if one of them is not known, which leaves nothing to check.
+    fn classes(&self, slots: &[Slot]) -> Option<Vec<Option<Class>>> {
+        let [first, second] = self.vertices;
+        let class = |slot: &Slot| match slot {
+            Slot::Property(slot) => self.classes.get(*slot).copied(),
+            Slot::Directed => Some(Class::Boolean),
+            Slot::Group => Some(Class::String),
+            Slot::Vertex | Slot::Source => first,
+            Slot::Destination => second,
+            Slot::MatchedVertex | Slot::AdjacentMatchedVertex if first == second => first,
+            _ => None,
+        };
+        slots.iter().map(|slot| class(slot).map(Some)).collect()
+    }
+}
+
+/// Reads filters and checks that they can be asked about what they select.
+fn filters(list: &[Json], known: &Known<'_>) -> Result<Vec<Filter>> {
+    let filter = |json: &Json| {
+        let spec = Spec::or_class(json, "TupleAdaptedPredicate")?;
+        let names = spec.texts("selection")?;
+        let selection: Vec<Slot> =
+            names.iter().map(|name| Slot::named(name, known.shape)).collect();
+        let predicate = Predicate::from_json(spec.need("predicate")?)?;
+        if let Some(classes) = known.classes(&selection) {
+            predicate.check(&classes)?;
+        }
+        Ok(Filter { selection, predicate })
+    };
+    list.iter().map(filter).collect()
+}
+
+/// Reads transforms; what they project to and nobody has yet becomes a slot.
+pub(in crate::bucket::graph) fn transforms(
+    list: &[Json],
+    shape: &mut Shape,
+) -> Result<Vec<Transform>> {
+    let mut transforms = Vec::new();
+    for json in list {
+        let spec = Spec::or_class(json, "TupleAdaptedFunction")?;
+        let selection = spec.texts("selection")?;
+        let selection = selection.iter().map(|name| Slot::named(name, shape)).collect();
+        let mut projection = Vec::new();
+        for name in spec.texts("projection")? {
+            if Slot::named(name, shape) == Slot::Absent {
+                shape.names.push(name.into());
+            }
+            projection.push(Slot::named(name, shape));
+        }
+        let function = Function::from_json(spec.need("function")?)?;
+        transforms.push(Transform { selection, function, projection });
+    }
+    Ok(transforms)
+}
+
+fn dropped(view: &GroupView, shape: &Shape) -> Vec<usize> {
+    let is_dropped = |name: &str| match (&view.properties, &view.exclude) {
+        (Some(kept), _) => !kept.iter().any(|own| own == name),
+        (None, Some(excluded)) => excluded.iter().any(|own| own == name),
+        (None, None) => false,
+    };
+    (0..shape.names.len()).filter(|slot| is_dropped(&shape.names[*slot])).collect()
+}

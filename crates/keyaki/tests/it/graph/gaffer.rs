@@ -1,0 +1,92 @@
+//! What Gaffer 2.3.2 on Accumulo answered, case by case, with both of its key packages.
+
+use std::fs;
+use std::path::Path;
+
+use keyaki::testing::graph::Package;
+use serde_json::{Value as Json, json};
+
+use super::Graph;
+
+/// The answers as they are compared: each a set, class names short.
+fn sorted(answer: &Json) -> Vec<String> {
+    let mut items: Vec<String> =
+        answer.as_array().into_iter().flatten().map(|item| short(item).to_string()).collect();
+    items.sort();
+    items
+}
+
+fn short(json: &Json) -> Json {
+    match json {
+        Json::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match (name.as_str(), value) {
+                ("class", Json::String(class)) => {
+                    (name.clone(), json!(class.rsplit('.').next().unwrap()))
+                }
+                _ => (name.clone(), short(value)),
+            })
+            .collect(),
+        Json::Array(items) => items.iter().map(short).collect(),
+        other => other.clone(),
+    }
+}
+
+/// What is wrong with our answer to a case.
+fn difference(case: &Json, package: Package) -> Result<(), String> {
+    let auths: Vec<String> = serde_json::from_value(case["auths"].clone()).unwrap_or_default();
+    let graph = Graph::new(&case["schema"], package, &auths).map_err(|error| error.to_string())?;
+    let options = json!({
+        "validate": case["add"]["validate"], "skipInvalidElements": case["add"]["skipInvalid"]
+    });
+    let added = graph.add(&case["elements"], &options);
+    let expected = match (package, case.get("expectedClassic")) {
+        (Package::Classic, Some(classic)) => classic,
+        _ => &case["expected"],
+    };
+    let alone = [case["operation"].clone()];
+    let (operations, expected) = match case.get("operations").and_then(Json::as_array) {
+        Some(operations) => (operations.as_slice(), expected.as_array().unwrap().clone()),
+        None => (&alone[..], vec![expected.clone()]),
+    };
+    for (operation, expected) in operations.iter().zip(expected) {
+        let refused = expected.get(0).is_some_and(|first| first.get("error").is_some());
+        let answer = match &added {
+            Ok(_) => graph.ask(operation),
+            Err(error) => Err(keyaki::Error::new(error.kind(), error.message())),
+        };
+        match answer {
+            Err(_) if refused => {}
+            Err(error) => return Err(error.to_string()),
+            Ok(answer) if refused => return Err(format!("should be refused: {answer}")),
+            Ok(answer) if sorted(&answer) != sorted(&expected) => {
+                return Err(format!(
+                    "\n ours {:#?}\n want {:#?}",
+                    sorted(&answer),
+                    sorted(&expected)
+                ));
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn we_answer_as_gaffer_does() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gaffer");
+    let mut paths: Vec<_> =
+        fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert_eq!(paths.len(), 31);
+    let mut wrong = Vec::new();
+    for path in paths {
+        let case: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        for package in [Package::ByteEntity, Package::Classic] {
+            if let Err(difference) = difference(&case, package) {
+                wrong.push(format!("{} ({package:?}): {difference}", case["name"]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
