@@ -66,19 +66,15 @@ pub async fn prepare(catalog: &Catalog) -> Result<()> {
 /// Prints commands to try.
 pub fn explain(address: &str, token: Option<&str>, out: &mut impl Write) -> io::Result<()> {
     let bucket = format!("{address}/v1/{DOMAIN}/{BUCKET}");
+    // Between double quotes, where a shell puts in what a variable says.
     let token = token.unwrap_or("$KEYAKI_ADMIN_TOKEN");
-    let auth = format!("-H 'Authorization: Bearer {token}'");
-    writeln!(out, "\nTry, in another terminal:\n")?;
+    let auth = format!("-H \"Authorization: Bearer {token}\" -H 'Content-Type: text/plain'");
+    writeln!(out, "\nTry it in a browser, at {address}/docs, or in another terminal:\n")?;
     for (what, command) in [
         ("what is in it", format!("curl {bucket}/")),
         ("read a page", format!("curl -i {bucket}/trees%2Fkeyaki")),
         ("its history", format!("curl {bucket}/trees%2Fkeyaki/")),
-        (
-            "write one",
-            format!(
-                "curl -i -X PUT {auth} -H 'Content-Type: text/plain' -d 'Hello' {bucket}/hello"
-            ),
-        ),
+        ("write one", format!("curl -i -X PUT {auth} -d 'Hello' {bucket}/hello")),
         (
             "write it only if it is new: 412 the second time",
             format!("curl -i -X PUT {auth} -H 'If-None-Match: *' -d 'Hello' {bucket}/new"),
