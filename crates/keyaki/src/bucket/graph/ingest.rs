@@ -4,6 +4,7 @@
 
 use super::bucket::Graph;
 use super::element::Element;
+use super::schema::Checks;
 use super::write::{CHUNK_ELEMENTS_MAX, Writer};
 use crate::error::{Error, Result};
 
@@ -12,14 +13,14 @@ const REASONS_MAX: usize = 100;
 
 /// How elements are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checks {
+pub struct IngestOptions {
     /// Whether by classes and validate functions.
     pub validate: bool,
     /// Whether those that fail are left out, instead of ending it.
     pub skip_invalid: bool,
 }
 
-impl Default for Checks {
+impl Default for IngestOptions {
     fn default() -> Self {
         Self { validate: true, skip_invalid: false }
     }
@@ -54,7 +55,7 @@ pub struct Summary {
 /// An ingest under way.
 pub struct Ingest {
     writer: Writer,
-    checks: Checks,
+    options: IngestOptions,
     chunk_elements: usize,
     held: Vec<Element>,
     /// Elements of the chunk so far, those left out too.
@@ -66,10 +67,10 @@ pub struct Ingest {
 impl Ingest {
     /// Begins.
     #[must_use]
-    pub fn new(writer: Writer, checks: Checks) -> Self {
+    pub fn new(writer: Writer, options: IngestOptions) -> Self {
         Self {
             writer,
-            checks,
+            options,
             chunk_elements: CHUNK_ELEMENTS_MAX,
             held: Vec::new(),
             given: 0,
@@ -94,9 +95,9 @@ impl Ingest {
         let index = self.seen;
         self.seen += 1;
         self.given += 1;
-        match element.and_then(|element| checked(self.writer.graph(), element, self.checks)) {
+        match element.and_then(|element| checked(self.writer.graph(), element, self.options)) {
             Ok(element) => self.held.push(element),
-            Err(error) if self.checks.skip_invalid => self.reject(index, &error),
+            Err(error) if self.options.skip_invalid => self.reject(index, &error),
             Err(error) => return Err(error.with("index", index)),
         }
         if self.given as usize >= self.chunk_elements {
@@ -141,14 +142,9 @@ impl Ingest {
 }
 
 /// An element as it may go into the graph.
-fn checked(graph: &Graph, element: Element, checks: Checks) -> Result<Element> {
-    let schema = graph.schema();
-    let element = schema.adopt(element)?;
-    let group = &graph.stored(element.shape.number)?.form.group;
-    group.check_label(&element)?;
-    if checks.validate {
-        group.validate(&element, graph.now_ms())?;
-    }
+fn checked(graph: &Graph, element: Element, options: IngestOptions) -> Result<Element> {
+    let checks = if options.validate { Checks::At(graph.now_ms()) } else { Checks::None };
+    let element = graph.schema().admit(element, checks)?;
     graph.stored(element.shape.number)?.form.places(&element)?;
     Ok(element)
 }

@@ -8,11 +8,14 @@
 mod bucket;
 mod chunk;
 pub mod element;
+mod fields;
 mod form;
 mod ingest;
+pub mod json;
 pub mod key;
 pub mod koryphe;
 pub mod operation;
+mod read;
 mod rules;
 mod scan;
 pub mod schema;
@@ -23,7 +26,7 @@ pub mod walk;
 mod write;
 
 pub use bucket::Graph;
-pub use ingest::{Checks, Ingest, Rejection, Summary};
+pub use ingest::{Ingest, IngestOptions, Rejection, Summary};
 pub use rules::rules;
 pub use scan::Reader;
 pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};

@@ -3,7 +3,7 @@
 use keyaki::Kind;
 use keyaki::bucket::graph::element::Element;
 use keyaki::bucket::graph::operation::Sink;
-use keyaki::bucket::graph::{Checks, Ingest, Summary};
+use keyaki::bucket::graph::{Ingest, IngestOptions, Summary};
 use serde_json::{Value as Json, json};
 
 use super::Asked;
@@ -39,7 +39,12 @@ fn file(bad: bool) -> Vec<Element> {
 }
 
 /// Sends the first so many elements of a file in chunks of seven.
-fn send(stored: &Stored, id: &str, file: &[Element], checks: Checks) -> keyaki::Result<Summary> {
+fn send(
+    stored: &Stored,
+    id: &str,
+    file: &[Element],
+    checks: IngestOptions,
+) -> keyaki::Result<Summary> {
     stored.runtime.block_on(async {
         let writer = stored.graph.writer(Some("ann".into()), Some(operation(id)));
         let mut ingest = Ingest::new(writer, checks).with_chunks_of(7);
@@ -54,15 +59,15 @@ fn send(stored: &Stored, id: &str, file: &[Element], checks: Checks) -> keyaki::
 fn a_file_that_is_sent_again_counts_once() {
     for aggregate in [true, false] {
         everywhere(&schema(aggregate), &[], |stored| {
-            let summary = send(stored, "op", &file(false), Checks::default()).unwrap();
+            let summary = send(stored, "op", &file(false), IngestOptions::default()).unwrap();
             assert_eq!((summary.accepted, summary.chunks, summary.replayed), (40, 6, 0));
             let once = stored.all();
             assert_eq!(once.len() == 40, !aggregate);
-            let again = send(stored, "op", &file(false), Checks::default()).unwrap();
+            let again = send(stored, "op", &file(false), IngestOptions::default()).unwrap();
             assert_eq!((again.accepted, again.chunks, again.replayed), (40, 6, 6));
             assert_eq!(again.aggregated, summary.aggregated, "the first answer");
             assert_eq!(stored.all(), once);
-            send(stored, "another", &file(false), Checks::default()).unwrap();
+            send(stored, "another", &file(false), IngestOptions::default()).unwrap();
             assert_ne!(stored.all(), once, "another operation counts again");
         });
     }
@@ -71,7 +76,7 @@ fn a_file_that_is_sent_again_counts_once() {
 #[test]
 fn a_broken_ingest_goes_on_where_it_was() {
     everywhere(&schema(true), &[], |stored| {
-        send(stored, "whole", &file(false), Checks::default()).unwrap();
+        send(stored, "whole", &file(false), IngestOptions::default()).unwrap();
         let whole = stored.all();
         let other =
             Stored::on_memory(&schema(true), keyaki::testing::graph::Package::ByteEntity, &[])
@@ -79,13 +84,13 @@ fn a_broken_ingest_goes_on_where_it_was() {
         // The connection breaks inside the fourth chunk: nothing of that one is written.
         other.runtime.block_on(async {
             let writer = other.graph.writer(None, Some(operation("op")));
-            let mut ingest = Ingest::new(writer, Checks::default()).with_chunks_of(7);
+            let mut ingest = Ingest::new(writer, IngestOptions::default()).with_chunks_of(7);
             for element in &file(false)[..25] {
                 ingest.push(Ok(element.clone())).await.unwrap();
             }
             assert_eq!(ingest.summary().chunks, 3);
         });
-        let summary = send(&other, "op", &file(false), Checks::default()).unwrap();
+        let summary = send(&other, "op", &file(false), IngestOptions::default()).unwrap();
         assert_eq!((summary.accepted, summary.replayed), (40, 3));
         assert_eq!(other.all(), whole);
     });
@@ -94,8 +99,8 @@ fn a_broken_ingest_goes_on_where_it_was() {
 #[test]
 fn other_elements_under_the_same_operation_are_refused() {
     everywhere(&schema(true), &[], |stored| {
-        send(stored, "op", &file(false)[..5], Checks::default()).unwrap();
-        let refused = send(stored, "op", &file(false)[..6], Checks::default()).unwrap_err();
+        send(stored, "op", &file(false)[..5], IngestOptions::default()).unwrap();
+        let refused = send(stored, "op", &file(false)[..6], IngestOptions::default()).unwrap_err();
         assert_eq!(refused.kind(), Kind::Conflict);
     });
 }
@@ -103,12 +108,12 @@ fn other_elements_under_the_same_operation_are_refused() {
 #[test]
 fn what_is_left_out_is_told() {
     everywhere(&schema(true), &[], |stored| {
-        let skip = Checks { skip_invalid: true, ..Checks::default() };
+        let skip = IngestOptions { skip_invalid: true, ..IngestOptions::default() };
         let summary = send(stored, "op", &file(true), skip).unwrap();
         assert_eq!((summary.accepted, summary.rejected), (40, 1));
         assert_eq!(summary.reasons[0].index, 40);
         assert!(summary.reasons[0].reason.contains("nobody"), "{:?}", summary.reasons);
-        let refused = send(stored, "strict", &file(true), Checks::default()).unwrap_err();
+        let refused = send(stored, "strict", &file(true), IngestOptions::default()).unwrap_err();
         assert_eq!(refused.context("index"), Some("40"));
     });
 }
@@ -117,7 +122,7 @@ fn what_is_left_out_is_told() {
 fn equal_elements_of_a_chunk_are_folded_before_they_are_written() {
     everywhere(&schema(true), &[], |stored| {
         let same = vec![edge("a", "b", 1), edge("a", "b", 2), edge("b", "a", 4)];
-        let summary = send(stored, "op", &same, Checks::default()).unwrap();
+        let summary = send(stored, "op", &same, IngestOptions::default()).unwrap();
         assert_eq!((summary.accepted, summary.aggregated), (3, 1));
         let all = stored.all();
         assert_eq!(all.len(), 2);
@@ -130,7 +135,7 @@ fn deleted_elements_are_gone_under_both_ends() {
     for aggregate in [true, false] {
         everywhere(&schema(aggregate), &[], |stored| {
             let edges = vec![edge("a", "b", 1), edge("a", "b", 2), edge("a", "c", 4)];
-            send(stored, "op", &edges, Checks::default()).unwrap();
+            send(stored, "op", &edges, IngestOptions::default()).unwrap();
             let gone = stored.graph.schema().adopt(edge("a", "b", 100)).unwrap();
             let writer = stored.graph.writer(None, Some(operation("delete")));
             stored.runtime.block_on(writer.delete(vec![gone])).unwrap();
@@ -145,8 +150,8 @@ fn deleted_elements_are_gone_under_both_ends() {
 #[test]
 fn each_chunk_leaves_a_change_record() {
     everywhere(&schema(true), &[], |stored| {
-        send(stored, "op", &file(false), Checks::default()).unwrap();
-        send(stored, "op", &file(false), Checks::default()).unwrap();
+        send(stored, "op", &file(false), IngestOptions::default()).unwrap();
+        send(stored, "op", &file(false), IngestOptions::default()).unwrap();
         let bucket = stored.graph.bucket();
         let page =
             stored.runtime.block_on(bucket.changes(&stored.authorisations, None, 100)).unwrap();

@@ -1,5 +1,6 @@
 //! Operations that the cases from Gaffer do not show, on one small graph.
 
+use keyaki::bucket::graph::json::read_operation;
 use keyaki::testing::graph::Package;
 use serde_json::{Value as Json, json};
 
@@ -126,6 +127,9 @@ fn ids_rows_and_walks_are_made_of_elements() {
     let people = json!({"class": "GetAllElements", "view": {"entities": {"person": {}}}});
     let csv = json!({"class": "ToCsv", "elementGenerator": {"class": "CsvGenerator", "fields": {"VERTEX": "who", "count": "how many"}}});
     assert_eq!(ask(&[people.clone(), csv]), json!(["who,how many", "a,1", "b,2", "c,3"]));
+    let text = br#"{"class": "ToCsv", "elementGenerator": {"fields": {"count": "n", "VERTEX": "v", "GROUP": "g"}}}"#;
+    let ordered = read_operation(text).unwrap();
+    assert_eq!(ask(&[people.clone(), ordered])[1], json!("1,a,person"));
     let map = json!({"class": "ToMap", "elementGenerator": {"class": "MapGenerator", "fields": {"VERTEX": "who"}}});
     assert_eq!(ask(&[people, map])[0], json!({"who": "a"}));
 

@@ -1,4 +1,4 @@
-//! Which keys do elements have? A key package says, as Gaffer's do; the bytes are golden in `tests`.
+//! Which keys do elements have? A key package says, as Gaffer's do; `tests/it/graph/key.rs` holds the bytes.
 //!
 //! A row is `vertex | 00 | the rest`: the vertex is the cell's partition, which engines escape and end with 00, and
 //! the rest begins its sort key. An entity is one cell, an edge two, one under each end; a loop is one. Behind the
@@ -7,8 +7,6 @@
 
 mod byte_entity;
 mod classic;
-#[cfg(test)]
-mod tests;
 
 use std::fmt::Debug;
 use std::ops::Bound;

@@ -297,7 +297,7 @@ impl Builder<'_> {
     }
 }
 
-/// Gaffer's rule for names of groups.
+/// Letters, digits, `-` and `|`, as in Gaffer, and a few more that older versions of it took.
 fn check_name(name: &str) -> Result<()> {
     let allowed = |char: char| char.is_ascii_alphanumeric() || "_-|.+ ".contains(char);
     match !name.is_empty() && name.chars().all(allowed) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::bucket::graph::fields::{known, list, named, object, text, texts, there};
 use crate::bucket::graph::value::short_name;
 use crate::error::{Error, Result};
 
@@ -396,55 +397,4 @@ fn conflict(at: &'static str, own: &str, other: &str) -> Error {
         .with("at", at)
         .with("one", own)
         .with("other", other)
-}
-
-fn object<'a>(json: &'a Json, what: &'static str) -> Result<&'a Map<String, Json>> {
-    json.as_object().ok_or_else(|| Error::invalid("a schema is made of objects").with("at", what))
-}
-
-fn known(fields: &Map<String, Json>, known: &[&str], at: &'static str) -> Result<()> {
-    match fields.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(Error::invalid("an unknown field").with("field", name).with("at", at)),
-    }
-}
-
-fn there(fields: &Map<String, Json>, name: &str) -> Option<Json> {
-    fields.get(name).filter(|json| !json.is_null()).cloned()
-}
-
-fn text(fields: &Map<String, Json>, name: &'static str) -> Result<Option<String>> {
-    let wrong = || Error::invalid("a string is wanted").with("at", name);
-    let field = fields.get(name).filter(|json| !json.is_null());
-    field.map(|json| json.as_str().map(str::to_owned).ok_or_else(wrong)).transpose()
-}
-
-fn list(fields: &Map<String, Json>, name: &'static str) -> Result<Vec<Json>> {
-    match fields.get(name) {
-        None | Some(Json::Null) => Ok(Vec::new()),
-        Some(Json::Array(items)) => Ok(items.clone()),
-        Some(_) => Err(Error::invalid("a list is wanted").with("at", name)),
-    }
-}
-
-fn texts(fields: &Map<String, Json>, name: &'static str) -> Result<Vec<String>> {
-    let wrong = || Error::invalid("a list of strings is wanted").with("at", name);
-    list(fields, name)?.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-}
-
-fn named<T>(
-    fields: &Map<String, Json>,
-    name: &'static str,
-    read: impl Fn(&str, &Json) -> Result<T>,
-) -> Result<BTreeMap<String, T>> {
-    match fields.get(name) {
-        None | Some(Json::Null) => Ok(BTreeMap::new()),
-        Some(json) => {
-            let read = |(key, json): (&String, &Json)| {
-                let read = read(key, json).map_err(|error| error.with("in", key));
-                read.map(|it| (key.clone(), it))
-            };
-            object(json, name)?.iter().map(read).collect()
-        }
-    }
 }

@@ -36,7 +36,9 @@ fn edge(schema: &Schema, properties: Json) -> Element {
         "class": "uk.gov.gchq.gaffer.data.element.Edge", "group": "knows",
         "source": "b", "destination": "a", "directed": false, "properties": properties
     });
-    schema.element_from_json(&json).unwrap()
+    let mut element = schema.element_from_json(&json).unwrap();
+    schema.group("knows").unwrap().fill(&mut element);
+    element
 }
 
 #[test]
@@ -69,6 +71,10 @@ fn elements_are_read_folded_packed_and_checked() {
     assert!(group.validate(&none, 0).is_err(), "a validate function of the type");
     let wrong = edge(&schema, json!({"count": 1, "startDate": long(7)}));
     assert!(group.validate(&wrong, 0).is_err(), "an Integer is no Long");
+    let bare = json!({"group": "person", "vertex": "a"});
+    let bare = schema.element_from_json(&bare).unwrap();
+    assert!(schema.admit(bare.clone(), Checks::At(0)).is_err(), "validated before it is filled");
+    assert!(schema.admit(bare, Checks::None).is_ok());
     let unknown = json!({"group": "nope", "vertex": "a"});
     assert!(schema.element_from_json(&unknown).unwrap_err().to_string().contains("nope"));
 }

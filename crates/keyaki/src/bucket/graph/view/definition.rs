@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use crate::bucket::graph::fields::{known, list, object, texts};
 use crate::bucket::graph::schema::Schema;
 use crate::error::{Error, Result};
 
@@ -55,9 +56,9 @@ pub(super) fn groups(json: &Json, schema: &Schema) -> Result<BTreeMap<String, Gr
     let none = Map::new();
     let fields = match json {
         Json::Null => &none,
-        json => json.as_object().ok_or_else(|| Error::invalid("a view is an object"))?,
+        json => object(json, "view")?,
     };
-    known(fields, &VIEW_FIELDS)?;
+    known(fields, &VIEW_FIELDS, "view")?;
     let flag = |name: &str| fields.get(name).and_then(Json::as_bool).unwrap_or(false);
     let mut entities = own_groups(fields, "entities")?;
     let mut edges = own_groups(fields, "edges")?;
@@ -123,8 +124,9 @@ fn spread(
     let mut common: BTreeMap<String, GroupView> = BTreeMap::new();
     for global in globals {
         let view = GroupView::from_json(global)?;
-        let named = global.get("groups").filter(|groups| !groups.is_null());
-        let named = named.map(|_| texts(global, "groups")).transpose()?;
+        let fields = object(global, name)?;
+        let named = fields.get("groups").filter(|groups| !groups.is_null());
+        let named = named.map(|_| texts(fields, "groups")).transpose()?;
         let exists = |name: &String| groups.iter().any(|groups| groups.contains_key(name));
         if let Some(missing) = named.iter().flatten().find(|name| must_exist && !exists(name)) {
             return Err(Error::invalid(
@@ -154,32 +156,32 @@ impl GroupView {
         let none = Map::new();
         let fields = match json {
             Json::Null => &none,
-            json => json.as_object().ok_or_else(|| Error::invalid("a view is made of objects"))?,
+            json => object(json, "view")?,
         };
-        known(fields, &GROUP_FIELDS)?;
-        let optional = |name| match json.get(name) {
+        known(fields, &GROUP_FIELDS, "view")?;
+        let optional = |name| match fields.get(name) {
             None | Some(Json::Null) => Ok(None),
-            Some(_) => texts(json, name).map(Some),
+            Some(_) => texts(fields, name).map(Some),
         };
         let mut transient = BTreeMap::new();
-        if let Some(Json::Object(classes)) = json.get("transientProperties") {
+        if let Some(Json::Object(classes)) = fields.get("transientProperties") {
             for (name, class) in classes {
                 let class = class.as_str().unwrap_or("java.lang.Object");
                 transient.insert(name.clone(), class.to_owned());
             }
         }
-        let aggregator = match json.get("aggregator").and_then(|it| it.get("operators")) {
+        let aggregator = match fields.get("aggregator").and_then(|it| it.get("operators")) {
             Some(Json::Array(operators)) => operators.clone(),
-            _ => list(json, "aggregateFunctions")?,
+            _ => list(fields, "aggregateFunctions")?,
         };
         let view = Self {
-            pre: list(json, "preAggregationFilterFunctions")?,
+            pre: list(fields, "preAggregationFilterFunctions")?,
             group_by: optional("groupBy")?,
             aggregator,
-            post: list(json, "postAggregationFilterFunctions")?,
+            post: list(fields, "postAggregationFilterFunctions")?,
             transient,
-            transforms: list(json, "transformFunctions")?,
-            post_transform: list(json, "postTransformFilterFunctions")?,
+            transforms: list(fields, "transformFunctions")?,
+            post_transform: list(fields, "postTransformFilterFunctions")?,
             properties: optional("properties")?,
             exclude: optional("excludeProperties")?,
         };
@@ -208,24 +210,4 @@ impl GroupView {
         union(&mut self.properties, other.properties);
         union(&mut self.exclude, other.exclude);
     }
-}
-
-fn known(fields: &Map<String, Json>, known: &[&str]) -> Result<()> {
-    match fields.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(Error::invalid("an unknown field in a view").with("field", name)),
-    }
-}
-
-fn list(json: &Json, name: &'static str) -> Result<Vec<Json>> {
-    match json.get(name) {
-        None | Some(Json::Null) => Ok(Vec::new()),
-        Some(Json::Array(items)) => Ok(items.clone()),
-        Some(_) => Err(Error::invalid("a list is wanted").with("at", name)),
-    }
-}
-
-fn texts(json: &Json, name: &'static str) -> Result<Vec<String>> {
-    let wrong = || Error::invalid("a list of strings is wanted").with("at", name);
-    list(json, name)?.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
 }

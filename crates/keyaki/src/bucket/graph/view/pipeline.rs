@@ -29,23 +29,21 @@ impl Pipeline {
     /// # Errors
     /// Those of the view's functions.
     pub fn push(&mut self, mut element: Element, out: &mut Vec<Element>) -> Result<()> {
-        let view = Arc::clone(&self.view);
+        let Self { view, now_ms, open } = self;
         let Some(shown) = view.group(element.shape.number) else { return Ok(()) };
-        if !shown.pre.is_empty() && !all_hold(&shown.pre, &element, self.now_ms)? {
+        if !shown.pre.is_empty() && !all_hold(&shown.pre, &element, *now_ms)? {
             return Ok(());
         }
         if shown.operators.is_empty() {
-            self.finish(out)?;
-            return shown.emit(element, self.now_ms, out);
+            emit(view, open.take(), *now_ms, out)?;
+            return shown.emit(element, *now_ms, out);
         }
-        if let Some(open) = &mut self.open {
-            if shown.same(open, &element) {
-                return shown.fold(open, &mut element);
-            }
-            self.finish(out)?;
+        if let Some(open) = open
+            && shown.same(open, &element)
+        {
+            return shown.fold(open, &mut element);
         }
-        self.open = Some(element);
-        Ok(())
+        emit(view, open.replace(element), *now_ms, out)
     }
 
     /// Gives out what is held back, when nothing more comes or what comes is of another key.
@@ -53,11 +51,14 @@ impl Pipeline {
     /// # Errors
     /// Those of the view's functions.
     pub fn finish(&mut self, out: &mut Vec<Element>) -> Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        match self.view.group(open.shape.number) {
-            Some(shown) => shown.emit(open, self.now_ms, out),
-            None => Ok(()),
-        }
+        emit(&self.view, self.open.take(), self.now_ms, out)
+    }
+}
+
+fn emit(view: &View, open: Option<Element>, now_ms: i64, out: &mut Vec<Element>) -> Result<()> {
+    match open.map(|open| (view.group(open.shape.number), open)) {
+        Some((Some(shown), open)) => shown.emit(open, now_ms, out),
+        _ => Ok(()),
     }
 }
 

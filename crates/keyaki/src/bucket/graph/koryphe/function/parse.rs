@@ -140,7 +140,8 @@ fn with_text(spec: &Spec<'_>) -> Result<Option<Function>> {
         "StringPrepend" => Function::Prepend(text("prefix", "")?.into()),
         "StringReplace" => Function::Replace(boxed("searchString", "")?, boxed("replacement", "")?),
         "StringRegexReplace" => {
-            Function::RegexReplace(Pattern::part(&text("regex", "")?)?, boxed("replacement", "")?)
+            let replacement = braced(&text("replacement", "")?);
+            Function::RegexReplace(Pattern::part(&text("regex", "")?)?, replacement.into())
         }
         "StringSplit" => Function::Split(boxed("delimiter", "")?),
         "StringRegexSplit" => Function::RegexSplit(Pattern::part(&text("regex", "")?)?),
@@ -164,6 +165,22 @@ fn with_text(spec: &Spec<'_>) -> Result<Option<Function>> {
         "ExtractId" => Function::ExtractId(boxed("id", "VERTEX")?),
         _ => return Ok(None),
     }))
+}
+
+/// Java's `$1` ends with its digit; ours would take the letters behind it for part of a name.
+fn braced(replacement: &str) -> String {
+    let mut braced = String::with_capacity(replacement.len());
+    let mut rest = replacement.chars().peekable();
+    while let Some(char) = rest.next() {
+        match rest.peek() {
+            Some(digit) if char == '$' && digit.is_ascii_digit() => {
+                braced.push_str(&format!("${{{digit}}}"));
+                rest.next();
+            }
+            _ => braced.push(char),
+        }
+    }
+    braced
 }
 
 fn functions(spec: &Spec<'_>) -> Result<Vec<Function>> {

@@ -38,6 +38,11 @@ fn functions_do_as_koryphes_do() {
             json!(["bXb"]),
         ),
         (
+            json!({"class": "StringRegexReplace", "regex": "(a)(b)", "replacement": "$2x$1"}),
+            vec![json!("ab!")],
+            json!(["bxa!"]),
+        ),
+        (
             json!({"class": "StringSplit", "delimiter": ","}),
             vec![json!("a,,b")],
             json!([{"java.util.ArrayList": ["a", "b"]}]),

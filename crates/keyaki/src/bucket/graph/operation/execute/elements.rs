@@ -9,6 +9,7 @@ use super::super::{ByGroup, EdgeVertices};
 use super::{Each, Executor, Output, Ready, collect, through};
 use crate::bucket::graph::element::{Element, Ends, Matched, Shape};
 use crate::bucket::graph::koryphe::{Function, Predicate};
+use crate::bucket::graph::schema::Checks;
 use crate::bucket::graph::value::Value;
 use crate::bucket::graph::view::{Pipeline, Transform, View, transforms};
 use crate::error::{Error, Result};
@@ -30,11 +31,12 @@ impl Executor {
         skip_invalid: bool,
     ) -> Result<Output> {
         let sink = self.sink()?;
+        let checks = if validate { Checks::At(self.budget.now_ms()) } else { Checks::None };
         let mut stream = input.into_elements()?;
         let mut held: Vec<Element> = Vec::new();
         while let Some(batch) = stream.next().await? {
             for element in batch {
-                match self.checked(element, validate) {
+                match self.schema.admit(element, checks) {
                     Ok(element) => held.push(element),
                     Err(_) if skip_invalid => {}
                     Err(error) => return Err(error),
@@ -51,33 +53,23 @@ impl Executor {
         Ok(Output::Nothing)
     }
 
-    fn checked(&self, element: Element, validate: bool) -> Result<Element> {
-        let element = self.schema.adopt(element)?;
-        if let Some(group) = self.schema.group(element.group()) {
-            group.check_label(&element)?;
-            if validate {
-                group.validate(&element, self.budget.now_ms())?;
-            }
-        }
-        Ok(element)
-    }
-
     pub(super) async fn delete(&self, input: Output) -> Result<Output> {
         let sink = self.sink()?;
         let mut stream = input.into_elements()?;
         while let Some(batch) = stream.next().await? {
-            let adopted = batch.into_iter().map(|element| self.schema.adopt(element));
-            sink.delete(adopted.collect::<Result<_>>()?).await?;
+            let admitted = batch.into_iter().map(|it| self.schema.admit(it, Checks::None));
+            sink.delete(admitted.collect::<Result<_>>()?).await?;
         }
         Ok(Output::Nothing)
     }
 
     pub(super) fn validated(&self, input: Output, skip_invalid: bool) -> Result<Output> {
-        let executor = self.clone();
+        let schema = Arc::clone(&self.schema);
+        let checks = Checks::At(self.budget.now_ms());
         let check = move |batch: Vec<Element>| {
             let mut valid = Vec::with_capacity(batch.len());
             for element in batch {
-                match executor.checked(element, true) {
+                match schema.admit(element, checks) {
                     Ok(element) => valid.push(element),
                     Err(_) if skip_invalid => {}
                     Err(error) => return Err(error),

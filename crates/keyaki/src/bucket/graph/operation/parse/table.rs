@@ -57,15 +57,26 @@ impl Parser<'_> {
     }
 }
 
+/// Columns are an object, or a list of pairs where their order was kept (see `json`).
 fn table(generator: &Spec<'_>) -> Result<Table> {
     let pairs = |name| -> Result<Vec<(Box<str>, Box<str>)>> {
-        let Some(json) = generator.get(name) else { return Ok(Vec::new()) };
         let wrong = || generator.wrong("names and headings are wanted", name);
-        let text = |(key, value): (&String, &Json)| {
+        let text = |key: &str, value: &Json| {
             let value = value.as_str().ok_or_else(wrong)?;
-            Ok((key.as_str().into(), value.into()))
+            Ok((key.into(), value.into()))
         };
-        json.as_object().ok_or_else(wrong)?.iter().map(text).collect()
+        match generator.get(name) {
+            None => Ok(Vec::new()),
+            Some(Json::Object(fields)) => fields.iter().map(|(k, v)| text(k, v)).collect(),
+            Some(Json::Array(list)) => {
+                let pair = |pair: &Json| {
+                    let key = pair.get(0).and_then(Json::as_str).ok_or_else(wrong)?;
+                    text(key, pair.get(1).ok_or_else(wrong)?)
+                };
+                list.iter().map(pair).collect()
+            }
+            Some(_) => Err(wrong()),
+        }
     };
     Ok(Table { fields: pairs("fields")?, constants: pairs("constants")? })
 }

@@ -1,7 +1,9 @@
-use super::{KeyPackage, Way, Ways, named};
-use crate::bucket::graph::element::Directed;
-use crate::bucket::graph::operation::Side;
-use crate::cell::key::{cell_key, escape_into};
+//! The bytes of rows, which are promised.
+
+use keyaki::bucket::graph::element::Directed;
+use keyaki::bucket::graph::key::{KeyPackage, Way, Ways, named};
+use keyaki::bucket::graph::operation::Side;
+use keyaki::cell::key::{cell_key, escape_into};
 
 /// The row of an edge as it is stored, behind the space.
 fn edge(package: &dyn KeyPackage, way: Way, vertex: &[u8], other: &[u8]) -> Vec<u8> {
@@ -21,7 +23,7 @@ fn entity(package: &dyn KeyPackage, vertex: &[u8]) -> Vec<u8> {
 
 #[test]
 fn byte_entity_has_gaffers_rows() {
-    let package = named("byteEntity").expect("it is there");
+    let package = named("byteEntity").unwrap();
     assert_eq!(entity(package, b"a"), b"a\0\x01");
     assert_eq!(edge(package, Way::Out, b"a", b"b"), b"a\0\x02\0b\0\x02");
     assert_eq!(edge(package, Way::In, b"b", b"a"), b"b\0\x03\0a\0\x03");
@@ -32,7 +34,7 @@ fn byte_entity_has_gaffers_rows() {
 
 #[test]
 fn classic_has_gaffers_rows() {
-    let package = named("classic").expect("it is there");
+    let package = named("classic").unwrap();
     assert_eq!(entity(package, b"a"), b"a\0", "engines end each partition");
     assert_eq!(edge(package, Way::Out, b"a", b"b"), b"a\0b\0\x02");
     assert_eq!(edge(package, Way::In, b"b", b"a"), b"b\0a\0\x03");
@@ -43,12 +45,12 @@ fn classic_has_gaffers_rows() {
 #[test]
 fn rows_come_apart_again() {
     for name in ["byteEntity", "classic"] {
-        let package = named(name).expect("it is there");
+        let package = named(name).unwrap();
         for way in [Way::Out, Way::In, Way::Undirected] {
             let mut sort = Vec::new();
             package.edge(way, b"oth\x01\x01er", &mut sort);
             sort.extend_from_slice(b"\0rest");
-            let parts = package.edge_parts(&sort).expect("just written");
+            let parts = package.edge_parts(&sort).unwrap();
             assert_eq!(
                 (parts.way, parts.other, parts.rest),
                 (way, &b"oth\x01\x01er"[..], &b"\0rest"[..])
@@ -61,7 +63,7 @@ fn rows_come_apart_again() {
 
 #[test]
 fn ranges_of_byte_entity_hold_one_way_only() {
-    let package = named("byteEntity").expect("it is there");
+    let package = named("byteEntity").unwrap();
     let flags = |side, directed| {
         let ranges = package.edges(Ways::of(side, directed));
         let within = |flag: &u8| {
