@@ -8,7 +8,6 @@ use std::sync::Mutex;
 
 use keyaki::Result;
 use keyaki::catalog::{Backend, Backends, Single};
-use keyaki::engine::Rules;
 use keyaki::engine::embedded::EmbeddedEngine;
 use keyaki::settings::{EmbeddedSettings, StoreSettings};
 use keyaki::store::Store;
@@ -81,7 +80,7 @@ pub fn open(config: &Config, data: &Path) -> Result<(Backends, Open)> {
 }
 
 fn embedded(dir: &Path, settings: &EmbeddedSettings) -> Result<Store> {
-    let engine = EmbeddedEngine::open(dir, settings, Rules::default())?;
+    let engine = EmbeddedEngine::open(dir, settings, keyaki::bucket::rules())?;
     Ok(Store::new(Arc::new(engine), StoreSettings::default(), node()))
 }
 
@@ -100,7 +99,6 @@ mod cql {
 
     use async_trait::async_trait;
     use keyaki::catalog::{Backend, ReplicationSetting};
-    use keyaki::engine::Rules;
     use keyaki::engine::cql::CqlEngine;
     use keyaki::settings::{
         Consistency, CqlSettings, Replication, SerialConsistency, StoreSettings,
@@ -126,7 +124,7 @@ mod cql {
             if let Some(replication) = replication {
                 settings.replication = parse(replication)?;
             }
-            let engine = Arc::new(CqlEngine::new(settings, Rules::default())?);
+            let engine = Arc::new(CqlEngine::new(settings, keyaki::bucket::rules())?);
             engine.connect().await?;
             let clusters = &self.open.clusters;
             clusters.lock().unwrap_or_else(PoisonError::into_inner).push(engine.clone());

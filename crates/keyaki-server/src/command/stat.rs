@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use keyaki::engine::Rules;
 use keyaki::engine::embedded::Inspection;
 use serde_json::json;
 
@@ -12,7 +11,7 @@ use super::{Failure, Verdict, print};
 
 /// Counts by walking, so that the numbers are those of cells that can be read.
 pub fn run(dir: &Path, json: bool, out: &mut impl Write) -> Result<Verdict, Failure> {
-    let report = Inspection::open(dir, Rules::default())?.walk(|_, _| Ok(()));
+    let report = Inspection::open(dir, keyaki::bucket::rules())?.walk(|_, _| Ok(()));
     let totals = Totals::of(&report.spaces);
     let text = if json {
         let spaces: Vec<_> = report.spaces.iter().map(SpaceLine::new).collect();

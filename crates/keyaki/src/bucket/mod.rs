@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::cell::Tid;
 use crate::cell::visibility::{self, Authorisations};
+use crate::engine::Rules;
 use crate::error::{Error, Result};
 use crate::store::Operation;
 
@@ -21,6 +22,12 @@ pub use usage::Usage;
 /// Retries of a write that nobody made conditional, before it gives up on a busy item.
 const TRIES_MAX: usize = 64;
 const LABEL_BYTES_MAX: usize = 4 << 10;
+
+/// The rules of all bucket types: the book that engines are to be opened with.
+#[must_use]
+pub fn rules() -> Rules {
+    graph::rules(Rules::default())
+}
 
 /// Who asks.
 #[derive(Debug, Clone)]

@@ -16,7 +16,7 @@ use super::scan::{Block, CellRef, Direction, Scan, ScanRequest, Split};
 use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
-use super::{Commit, Engine, Measure, Outcome, Rules, Stamps, Swept, fold};
+use super::{Commit, Engine, Measure, Outcome, RuleSpec, Rules, Stamps, Swept, fold};
 use crate::cell::{HybridClock, SystemWallClock, Time, key};
 use crate::error::{Error, Result};
 
@@ -132,6 +132,17 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
+    async fn change_rules(
+        &self,
+        space: SpaceId,
+        merge: Option<RuleSpec>,
+        keep: Option<RuleSpec>,
+    ) -> Result<()> {
+        let _serial = self.state();
+        self.spaces.set(self.spaces.with_rules(space, merge, keep)?);
+        Ok(())
+    }
+
     fn spaces(&self) -> Vec<SpaceRecord> {
         self.spaces.records()
     }
@@ -194,6 +205,10 @@ impl Engine for MemoryEngine {
         bounds.push(to);
         let split = |pair: &[Vec<u8>]| Split { from: pair[0].clone(), to: pair[1].clone() };
         Ok(bounds.windows(2).map(split).collect())
+    }
+
+    fn partitions_between(&self, space: SpaceId, first: &[u8], last: &[u8]) -> Option<Split> {
+        Some(Split::of_partitions(space, first, last))
     }
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {

@@ -35,6 +35,8 @@
 //! | survives | nothing | a killed process; power loss with durability `sync` | what the cluster survives |
 //! | home writes of one commit | as all its writes | as all its writes | 15 MiB, 60,000 cells |
 //! | shards of an ordered view | as told | 1 | by settings, 4 |
+//! | partitions have an order | yes | yes | no |
+//! | rules of a space can change | yes | yes | no |
 //! | processes | one | one | any number |
 
 use std::path::Path;
@@ -117,6 +119,22 @@ pub trait Engine: Send + Sync {
     /// `NotFound` if there never was such a space.
     async fn drop_space(&self, space: SpaceId) -> Result<()>;
 
+    /// Gives a space other rules, which hold from then on, for what is there too. A merge rule
+    /// can't be added or taken away: the cells would be of another kind.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space, `Invalid` or `Unsupported` if the rules don't fit or
+    /// are unknown; `Unsupported` on engines whose spaces can't change.
+    async fn change_rules(
+        &self,
+        space: SpaceId,
+        _: Option<RuleSpec>,
+        _: Option<RuleSpec>,
+    ) -> Result<()> {
+        Err(Error::unsupported("this engine can't change the rules of a space")
+            .with("space", space.0))
+    }
+
     /// All spaces ever made, dropped ones too, as far as this process knows.
     fn spaces(&self) -> Vec<SpaceRecord>;
 
@@ -152,6 +170,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// `NotFound` if there is no such space.
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>>;
+
+    /// The part of a space with the partitions from `first` to `last`, both included; `None` where
+    /// partitions have no order.
+    fn partitions_between(&self, _: SpaceId, _first: &[u8], _last: &[u8]) -> Option<Split> {
+        None
+    }
 
     /// Removes for good what the space's rules no longer keep.
     ///

@@ -61,6 +61,15 @@ pub struct Split {
     pub to: Vec<u8>,
 }
 
+impl Split {
+    /// For engines that keep cells in the order of their stored keys.
+    pub(super) fn of_partitions(space: SpaceId, first: &[u8], last: &[u8]) -> Self {
+        let (from, _) = key::partition_range(space.0, first);
+        let (_, to) = key::partition_range(space.0, last);
+        Self { from, to }
+    }
+}
+
 /// Which way a scan goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {

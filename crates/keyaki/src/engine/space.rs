@@ -241,6 +241,28 @@ impl Spaces {
         Ok(record)
     }
 
+    /// The record of a space with other rules.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space, `Invalid` if a rule would be added or taken away,
+    /// `Unsupported` if one is unknown.
+    pub fn with_rules(
+        &self,
+        id: SpaceId,
+        merge: Option<RuleSpec>,
+        keep: Option<RuleSpec>,
+    ) -> Result<SpaceRecord> {
+        let mut record = self.existing(id)?.record.clone();
+        if record.spec.merge.is_some() != merge.is_some() {
+            return Err(
+                Error::invalid("a merge rule can't be added or taken away").with("space", id.0)
+            );
+        }
+        (record.spec.merge, record.spec.keep) = (merge, keep);
+        Space::new(record.clone(), &self.rules).usable()?;
+        Ok(record)
+    }
+
     /// Lists a record, in place of the one with the same id.
     pub fn set(&self, record: SpaceRecord) {
         let index = record.id.0 as usize;

@@ -94,18 +94,28 @@ impl Store {
         spaces.insert(QUARANTINE.to_owned(), quarantine);
         // The standard spaces come last: a bucket that has them all was made to the end.
         let standard = standard_spaces(id, &spec);
-        let own = spec.spaces.into_iter().map(|mut space| {
-            space.bucket = id;
-            if space.keep.is_some() {
-                space.quarantine.get_or_insert(quarantine);
-            }
-            space
-        });
+        let own = spec.spaces.into_iter().map(|space| ruled(space, id, quarantine));
         for space in own.chain(standard) {
             let label = space.label.clone();
             spaces.insert(label, self.engine().create_space(space).await?);
         }
         Bucket::new(self.clone(), id, spaces)
+    }
+
+    /// Adds spaces to a bucket that is there; those whose label it has already are left alone.
+    ///
+    /// # Errors
+    /// Those of [`Engine::create_space`].
+    pub async fn extend_bucket(&self, bucket: &Bucket, spaces: Vec<SpaceSpec>) -> Result<Bucket> {
+        // The caller's handle may be older than the last extension.
+        let now = self.bucket(bucket.id)?;
+        for space in spaces {
+            if !now.spaces.contains_key(&space.label) {
+                let space = ruled(space, now.id, now.quarantine);
+                self.engine().create_space(space).await?;
+            }
+        }
+        self.bucket(now.id)
     }
 
     /// A bucket that was made before.
@@ -207,6 +217,15 @@ impl BucketSpec {
         }
         Ok(())
     }
+}
+
+/// A space of a bucket type's own; what breaks its rules goes to the bucket's quarantine.
+fn ruled(mut space: SpaceSpec, bucket: BucketId, quarantine: SpaceId) -> SpaceSpec {
+    space.bucket = bucket;
+    if space.keep.is_some() {
+        space.quarantine.get_or_insert(quarantine);
+    }
+    space
 }
 
 const PRIMARY: &str = "primary";

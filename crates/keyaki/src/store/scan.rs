@@ -30,6 +30,7 @@ pub trait Stage: Send {
 pub struct Cells<'a> {
     scan: Option<Box<dyn Scan>>,
     decisions: Decisions,
+    read: u64,
     stages: Vec<Box<dyn Stage + 'a>>,
 }
 
@@ -38,14 +39,14 @@ impl Bucket {
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn scan(
+    pub async fn scan<'a>(
         &self,
         authorisations: &Authorisations,
         request: ScanRequest,
-    ) -> Result<Cells<'_>> {
+    ) -> Result<Cells<'a>> {
         let scan = self.engine().scan(request).await?;
         let decisions = Decisions::new(authorisations.clone());
-        Ok(Cells { scan: Some(scan), decisions, stages: Vec::new() })
+        Ok(Cells { scan: Some(scan), decisions, read: 0, stages: Vec::new() })
     }
 }
 
@@ -57,6 +58,12 @@ impl<'a> Cells<'a> {
         self
     }
 
+    /// How many cells were read so far, those that stay hidden too.
+    #[must_use]
+    pub fn cells_read(&self) -> u64 {
+        self.read
+    }
+
     /// The next cells, never an empty block; `None` at the end.
     ///
     /// # Errors
@@ -65,6 +72,7 @@ impl<'a> Cells<'a> {
         while let Some(scan) = &mut self.scan {
             let block = match scan.next_block().await? {
                 Some(mut block) => {
+                    self.read += block.len() as u64;
                     block.retain(|cell| self.decisions.visible(cell.visibility()));
                     self.rise(block, 0)?
                 }

@@ -1,7 +1,12 @@
-//! The semantic layer of the graph bucket over a graph in memory.
+//! The graph bucket: its semantic layer over a graph in memory, and its storage on the engines.
 
 mod gaffer;
+mod ingest; // chunks that are sent again, summaries, deletion
+mod key; // the bytes of rows
 mod operations;
+mod random; // random work beside a graph in memory
+mod rules; // what the engine does to elements by itself
+mod stored; // a graph in a bucket, on every engine
 
 use std::sync::Arc;
 
@@ -24,6 +29,20 @@ struct Graph {
     limits: Limits,
 }
 
+/// Something that answers operations.
+trait Asked {
+    /// What a chain answers: a list if it streams, a list of one if it does not.
+    fn ask(&self, operation: &Json) -> Result<Json>;
+
+    fn add(&self, elements: &Json, options: &Json) -> Result<Json> {
+        let mut operation = json!({"class": "AddElements", "input": elements});
+        for (name, value) in options.as_object().into_iter().flatten() {
+            operation[name] = value.clone();
+        }
+        self.ask(&operation)
+    }
+}
+
 impl Graph {
     fn new(schema: &Json, package: Package, auths: &[String]) -> Result<Self> {
         let schema = Arc::new(Schema::from_json(schema)?);
@@ -31,8 +50,9 @@ impl Graph {
         let authorisations = Authorisations::new(auths.iter().map(String::as_str)).unwrap();
         Ok(Self { schema, memory, authorisations, limits: Limits::default() })
     }
+}
 
-    /// What a chain answers: a list if it streams, a list of one if it does not.
+impl Asked for Graph {
     fn ask(&self, operation: &Json) -> Result<Json> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -42,25 +62,20 @@ impl Graph {
             let source = Arc::new(self.memory.seen_by(self.authorisations.clone(), NOW_MS));
             let executor = Executor::new(Arc::clone(&self.schema), source, budget)
                 .with_sink(Arc::new(self.memory.clone()));
-            let output = executor.execute(&step).await?;
-            let alone = matches!(output, Output::Value(_) | Output::Json(_));
-            let text = written(output).await?;
-            if text.is_empty() {
-                return Ok(Json::Null);
-            }
-            let json = serde_json::from_slice(&text)
-                .map_err(|error| Error::internal("bad JSON").because(error))?;
-            Ok(if alone { json!([json]) } else { json })
+            answer(executor.execute(&step).await?).await
         })
     }
+}
 
-    fn add(&self, elements: &Json, options: &Json) -> Result<Json> {
-        let mut operation = json!({"class": "AddElements", "input": elements});
-        for (name, value) in options.as_object().into_iter().flatten() {
-            operation[name] = value.clone();
-        }
-        self.ask(&operation)
+async fn answer(output: Output) -> Result<Json> {
+    let alone = matches!(output, Output::Value(_) | Output::Json(_));
+    let text = written(output).await?;
+    if text.is_empty() {
+        return Ok(Json::Null);
     }
+    let json = serde_json::from_slice(&text)
+        .map_err(|error| Error::internal("bad JSON").because(error))?;
+    Ok(if alone { json!([json]) } else { json })
 }
 
 async fn written(mut output: Output) -> Result<Vec<u8>> {

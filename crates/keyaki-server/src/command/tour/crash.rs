@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use keyaki::cell::visibility::Authorisations;
-use keyaki::engine::{Rules, ScanRequest};
+use keyaki::engine::ScanRequest;
 use keyaki::store::Owner;
 use keyaki::{Error, Result};
 
@@ -178,7 +178,7 @@ fn place(partition: &[u8], sort: &[u8]) -> Place {
 /// Checks the closed store, as `keyaki check` does.
 pub fn check(dir: &Path, teller: &mut Teller<impl Write>) -> Result<Verdict, Failure> {
     teller.heading("A check of everything")?;
-    let report = keyaki::store::check(dir, Rules::default())?;
+    let report = keyaki::store::check(dir, keyaki::bucket::rules())?;
     let Totals { spaces, cells, bytes } = Totals::of(&report.spaces);
     teller.seen("looked at", &format!("{cells} cells in {spaces} spaces, {bytes} bytes"))?;
     teller.seen("problems", &report.problems.len().to_string())?;

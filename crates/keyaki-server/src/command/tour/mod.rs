@@ -13,7 +13,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use keyaki::Result;
-use keyaki::engine::Rules;
 use keyaki::engine::embedded::EmbeddedEngine;
 use keyaki::settings::{EmbeddedSettings, StoreSettings};
 use keyaki::store::Store;
@@ -37,7 +36,7 @@ pub fn run(out: impl Write) -> Result<Verdict, Failure> {
 
 /// Opens the store, or makes it. It closes when the last handle is dropped.
 fn open(dir: &Path) -> Result<Store> {
-    let engine = EmbeddedEngine::open(dir, &EmbeddedSettings::default(), Rules::default())?;
+    let engine = EmbeddedEngine::open(dir, &EmbeddedSettings::default(), keyaki::bucket::rules())?;
     let node = u64::from(std::process::id());
     Ok(Store::new(Arc::new(engine), StoreSettings::default(), node))
 }

@@ -2,16 +2,31 @@
 //!
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
-//! asked.
+//! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
+//! graph in a bucket, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
 
+mod bucket;
+mod chunk;
 pub mod element;
 mod fields;
+mod form;
+mod ingest;
 pub mod json;
+pub mod key;
 pub mod koryphe;
 pub mod operation;
 mod read;
+mod rules;
+mod scan;
 pub mod schema;
 pub mod select;
 pub mod value;
 pub mod view;
 pub mod walk;
+mod write;
+
+pub use bucket::Graph;
+pub use ingest::{Ingest, IngestOptions, Rejection, Summary};
+pub use rules::rules;
+pub use scan::Reader;
+pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};

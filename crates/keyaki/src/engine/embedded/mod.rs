@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::commit::{Commit, Outcome, Route};
 use super::measure::Sizes;
-use super::rules::Rules;
+use super::rules::{RuleSpec, Rules};
 use super::scan::{Scan, ScanRequest, Split};
 use super::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::{Engine, Measure, Stamps, Swept};
@@ -221,6 +221,15 @@ impl Engine for EmbeddedEngine {
         self.ask(|reply| Request::Drop(space, reply)).await
     }
 
+    async fn change_rules(
+        &self,
+        space: SpaceId,
+        merge: Option<RuleSpec>,
+        keep: Option<RuleSpec>,
+    ) -> Result<()> {
+        self.ask(|reply| Request::Change(space, merge, keep, reply)).await
+    }
+
     fn spaces(&self) -> Vec<SpaceRecord> {
         self.shared.spaces.records()
     }
@@ -250,6 +259,10 @@ impl Engine for EmbeddedEngine {
         self.shared.spaces.usable(space)?;
         let db = self.shared.db.clone();
         blocking(move || splits::splits(&db, space, parts)).await
+    }
+
+    fn partitions_between(&self, space: SpaceId, first: &[u8], last: &[u8]) -> Option<Split> {
+        Some(Split::of_partitions(space, first, last))
     }
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {

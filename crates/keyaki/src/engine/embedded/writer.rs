@@ -21,12 +21,12 @@ use super::latest::LatestTimes;
 use super::options;
 use super::reserve::{self, Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
-use crate::engine::Swept;
 use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
 use crate::engine::measure::Sizes;
 use crate::engine::sight::Sight;
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
+use crate::engine::{RuleSpec, Swept};
 use crate::error::{Error, Result};
 use crate::settings::Durability;
 
@@ -53,6 +53,8 @@ pub enum Request {
     Remove(Vec<Condemned>, Reply<Swept>),
     /// A space to drop.
     Drop(SpaceId, Reply<()>),
+    /// A space to give other rules: how it folds, what it keeps.
+    Change(SpaceId, Option<RuleSpec>, Option<RuleSpec>, Reply<()>),
 }
 
 type Reply<T> = oneshot::Sender<Result<T>>;
@@ -210,6 +212,9 @@ impl Writer {
             Request::Drop(space, reply) => {
                 let _ = reply.send(self.drop_space(space));
             }
+            Request::Change(space, merge, keep, reply) => {
+                let _ = reply.send(self.change_rules(space, merge, keep));
+            }
         }
     }
 
@@ -366,6 +371,24 @@ impl Writer {
             self.write(batch)?;
         }
         Ok(swept)
+    }
+
+    fn change_rules(
+        &self,
+        id: SpaceId,
+        merge: Option<RuleSpec>,
+        keep: Option<RuleSpec>,
+    ) -> Result<()> {
+        self.shared.writable()?;
+        let _listing = self.shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.shared.spaces.with_rules(id, merge, keep)?;
+        let mut records = self.shared.spaces.records();
+        for record in records.iter_mut().filter(|record| record.id == id) {
+            record.clone_from(&changed);
+        }
+        self.shared.list_spaces(&records)?;
+        self.shared.spaces.set(changed);
+        Ok(())
     }
 
     fn drop_space(&self, id: SpaceId) -> Result<()> {

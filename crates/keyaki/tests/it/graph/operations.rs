@@ -4,7 +4,7 @@ use keyaki::bucket::graph::json::read_operation;
 use keyaki::testing::graph::Package;
 use serde_json::{Value as Json, json};
 
-use super::Graph;
+use super::{Asked, Graph};
 
 fn graph() -> Graph {
     let schema = json!({

@@ -202,7 +202,11 @@ impl Group {
         !self.validators.is_empty()
     }
 
-    fn failing(&self, element: &Element, now_ms: i64) -> Result<Option<&Filter>> {
+    /// The first validate function that does not hold.
+    ///
+    /// # Errors
+    /// `Invalid` if one can't take a value.
+    pub fn failing(&self, element: &Element, now_ms: i64) -> Result<Option<&Filter>> {
         for filter in &self.validators {
             if !filter.holds(element, now_ms)? {
                 return Ok(Some(filter));

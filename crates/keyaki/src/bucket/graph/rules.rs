@@ -1,0 +1,153 @@
+//! What the engine does to elements by itself: equal ones become one by the group's operators, and those that its
+//! validate functions refuse go. Both rules are stored with the group's part of the schema, as JSON:
+//! `{"keyPackage", "vertices", "schema", "layout"}`; `vertices` is a class, or `tagged`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::form::{Copies, Form};
+use super::key;
+use super::koryphe::Predicate;
+use super::schema::{Definition, Group, Layout, Schema};
+use super::value::{Class, Value, VertexEncoding};
+use crate::cell::Time;
+use crate::engine::{
+    BucketId, CellRef, Keep, Merge, RuleSpec, Rules, SpaceSpec, Unfoldable, Verdict,
+};
+use crate::error::{Error, Result};
+
+const FOLD: &str = "graph.fold";
+const VALID: &str = "graph.valid";
+const TAGGED: &str = "tagged";
+
+/// Adds the rules of graphs to a book.
+#[must_use]
+pub fn rules(book: Rules) -> Rules {
+    book.with_merge(FOLD, |parameters| Some(Arc::new(Fold(form(parameters)?))))
+        .with_keep(VALID, |parameters| Some(Arc::new(Valid(form(parameters)?))))
+}
+
+/// The space of a group. Elements that are kept apart need no folding, and groups without validate functions no
+/// judging.
+pub(super) fn space(schema: &Schema, form: &Form) -> SpaceSpec {
+    let rule = |name| RuleSpec::new(name, parameters(schema, form).to_string());
+    let mut space = SpaceSpec::derived(BucketId(0), label(&form.group));
+    if form.group.aggregates() {
+        space = space.merging(rule(FOLD));
+    }
+    if form.group.has_validators() {
+        space = space.keeping(rule(VALID));
+    }
+    space
+}
+
+/// How the space of a group is called; by number, for names may be long.
+pub(super) fn label(group: &Group) -> String {
+    format!("elements.{}", group.id().0)
+}
+
+fn parameters(schema: &Schema, form: &Form) -> Json {
+    let name = form.group.name();
+    let whole = schema.definition();
+    let only = |groups: &BTreeMap<_, _>| -> BTreeMap<String, _> {
+        groups
+            .get_key_value(name)
+            .into_iter()
+            .map(|(k, v): (&String, _)| (k.clone(), Clone::clone(v)))
+            .collect()
+    };
+    let (entities, edges) = (only(&whole.entities), only(&whole.edges));
+    let mut types = BTreeMap::new();
+    for group in entities.values().chain(edges.values()) {
+        let of_properties = group.properties.iter().map(|(_, of)| of);
+        for of in group.ends.values().chain(of_properties) {
+            types.extend(whole.types.get_key_value(of).map(|(k, v)| (k.clone(), v.clone())));
+        }
+    }
+    let part = Definition {
+        entities,
+        edges,
+        types,
+        visibility_property: whole.visibility_property.clone(),
+        timestamp_property: whole.timestamp_property.clone(),
+        ..Definition::default()
+    };
+    let slots = schema.layout().groups.iter().filter(|(own, _)| own == name);
+    let layout = Layout { groups: slots.cloned().collect() };
+    let vertices = match form.vertices {
+        VertexEncoding::Plain(class) => class.full_name(),
+        VertexEncoding::Tagged => TAGGED,
+    };
+    json!({
+        "keyPackage": form.package.name(),
+        "vertices": vertices,
+        "schema": part.to_json(),
+        "layout": layout.to_json(),
+    })
+}
+
+fn form(parameters: &str) -> Option<Form> {
+    let read = || -> Result<Form> {
+        let damaged = || Error::corrupt("a graph's rule can't be read");
+        let json: Json = serde_json::from_str(parameters).map_err(|e| damaged().because(e))?;
+        let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(damaged);
+        let vertices = match text("vertices")? {
+            TAGGED => VertexEncoding::Tagged,
+            class => VertexEncoding::Plain(Class::named(class)?),
+        };
+        let layout = Layout::from_json(&json["layout"])?;
+        let schema = Schema::with_layout(&json["schema"], layout)?;
+        let group = Arc::clone(schema.groups().next().ok_or_else(damaged)?);
+        Ok(Form { group, vertices, package: key::named(text("keyPackage")?)? })
+    };
+    let form = read();
+    if let Err(error) = &form {
+        tracing::warn!(%error, "a graph's rule makes no sense to this build");
+    }
+    form.ok()
+}
+
+/// Folds the properties of equal elements.
+struct Fold(Form);
+
+impl Merge for Fold {
+    fn fold(&self, payloads: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Unfoldable> {
+        let group = &self.0.group;
+        let unreadable = |_| Unfoldable("the properties of an element can't be read");
+        let (first, rest) = payloads.split_first().ok_or(Unfoldable("nothing to fold"))?;
+        let mut state = vec![Value::Null; group.classes().len()];
+        let mut input = state.clone();
+        group.decode_properties(first, &mut state).map_err(unreadable)?;
+        for payload in rest {
+            input.fill(Value::Null);
+            group.decode_properties(payload, &mut input).map_err(unreadable)?;
+            let folded = group.fold(&mut state, &mut input);
+            folded
+                .map_err(|_| Unfoldable("an operator can't take the properties of an element"))?;
+        }
+        let encoded = group.encode_properties(&state, out);
+        encoded.map_err(|_| Unfoldable("the properties of an element can't be stored"))
+    }
+}
+
+/// Keeps the elements that the validate functions take. What has aged off has expired; the rest is invalid.
+struct Valid(Form);
+
+impl Keep for Valid {
+    fn judge(&self, cell: &CellRef<'_>, now: Time) -> Verdict {
+        let Ok(Some(element)) = self.0.read(cell, Copies::Unmatched) else {
+            return Verdict::Invalid;
+        };
+        match self.0.group.failing(&element, (now.micros() / 1000) as i64) {
+            Ok(None) => Verdict::Keep,
+            Ok(Some(filter)) if is_age(&filter.predicate) => Verdict::Expired,
+            Ok(Some(_)) | Err(_) => Verdict::Invalid,
+        }
+    }
+}
+
+fn is_age(predicate: &Predicate) -> bool {
+    matches!(predicate, Predicate::AgeOff(_) | Predicate::AgeOffFromDays)
+}

@@ -1,0 +1,305 @@
+//! Reads elements from their cells. A plan becomes runs of scans; a run works through its scans in order, some runs
+//! work ahead of the reader at the same time, and each holds a few batches at most, so memory is bounded whatever the
+//! size of the answer.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+
+use super::bucket::{Graph, StoredGroup};
+use super::element::{Directed, EdgeId, Element};
+use super::form::{Copies, Form};
+use super::key::{Way, Ways};
+use super::operation::{Batches, Budget, Elements, Plan, Side, Source, Target};
+use super::value::Value;
+use crate::cell::key::successor_of_prefix;
+use crate::cell::visibility::Authorisations;
+use crate::engine::ScanRequest;
+use crate::error::Result;
+use crate::store::Cells;
+
+/// Elements in a batch, about.
+const BATCH: usize = 1_000;
+/// Scans of one run over seeds.
+const RUN_SCANS: usize = 64;
+/// Runs at work at the same time.
+const RUNS_AHEAD: usize = 4;
+/// Batches that a run may be ahead.
+const BATCHES_AHEAD: usize = 2;
+/// Parts of a space that is read whole.
+const PARTS: usize = 8;
+
+/// The graph as somebody sees it.
+pub struct Reader {
+    graph: Graph,
+    authorisations: Authorisations,
+}
+
+/// One scan and what is wanted of it.
+struct Job {
+    form: Arc<Form>,
+    request: ScanRequest,
+    ways: Ways,
+    copies: Copies,
+    /// The first and the last vertex, where the scan may meet others.
+    within: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Reader {
+    pub(super) fn new(graph: Graph, authorisations: Authorisations) -> Self {
+        Self { graph, authorisations }
+    }
+
+    async fn runs(&self, plan: &Plan) -> Result<Vec<Vec<Job>>> {
+        let mut runs = Vec::new();
+        let mut groups = Vec::new();
+        for group in &plan.groups {
+            groups.push(self.graph.stored(group.0)?);
+        }
+        match &plan.target {
+            Target::All => {
+                let ways = Ways::such(|way| {
+                    way != Way::In && plan.directed.admits(way != Way::Undirected)
+                });
+                for group in groups {
+                    runs.extend(self.whole(group, ways, Copies::Once, None).await?);
+                }
+            }
+            Target::Vertices(vertices) => {
+                let jobs = vertex_jobs(&groups, vertices, Ways::of(plan.side, plan.directed))?;
+                runs = cut(jobs);
+            }
+            Target::Range(first, last) => {
+                let ways = Ways::of(plan.side, plan.directed);
+                for group in groups {
+                    runs.extend(self.range(group, ways, first, last).await?);
+                }
+            }
+            Target::Edges { ids, matched } => {
+                let copies = if *matched { Copies::Matched } else { Copies::Unmatched };
+                runs = cut(edge_jobs(&groups, ids, (plan.side, plan.directed), copies)?);
+            }
+        }
+        Ok(runs)
+    }
+
+    /// All of a group, by splits.
+    async fn whole(
+        &self,
+        group: &StoredGroup,
+        ways: Ways,
+        copies: Copies,
+        within: Option<(Vec<u8>, Vec<u8>)>,
+    ) -> Result<Vec<Vec<Job>>> {
+        let engine = self.graph.bucket().store().engine();
+        let splits = engine.splits(group.space, PARTS).await?;
+        let job = |split| {
+            let request = ScanRequest::split(group.space, split);
+            vec![Job { form: group.form.clone(), request, ways, copies, within: within.clone() }]
+        };
+        Ok(splits.into_iter().map(job).collect())
+    }
+
+    /// The vertices of a range: one scan where they are in order, and else all.
+    async fn range(
+        &self,
+        group: &StoredGroup,
+        ways: Ways,
+        first: &Value,
+        last: &Value,
+    ) -> Result<Vec<Vec<Job>>> {
+        let (first, last) = (group.form.vertex(first)?, group.form.vertex(last)?);
+        if first > last {
+            return Ok(Vec::new());
+        }
+        let engine = self.graph.bucket().store().engine();
+        let Some(split) = engine.partitions_between(group.space, &first, &last) else {
+            return self.whole(group, ways, Copies::Matched, Some((first, last))).await;
+        };
+        let request = ScanRequest::split(group.space, split);
+        let (form, copies) = (group.form.clone(), Copies::Matched);
+        Ok(vec![vec![Job { form, request, ways, copies, within: None }]])
+    }
+}
+
+#[async_trait]
+impl Source for Reader {
+    async fn scan(&self, plan: Plan) -> Result<Elements> {
+        let runs = self.runs(&plan).await?;
+        let run = |jobs| Run {
+            graph: self.graph.clone(),
+            authorisations: self.authorisations.clone(),
+            budget: Arc::clone(&plan.budget),
+            jobs: VecDeque::from(jobs),
+            open: None,
+        };
+        let mut runs: VecDeque<Run> = runs.into_iter().map(run).collect();
+        match runs.len() {
+            1 => Ok(Box::new(runs.remove(0).expect("there is one"))),
+            _ => Ok(Box::new(Ahead { waiting: runs, working: VecDeque::new() })),
+        }
+    }
+}
+
+/// Seeds in the order of their keys, so that those that lie together are read together.
+fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Result<Vec<Job>> {
+    let Some(any) = groups.first() else { return Ok(Vec::new()) };
+    let vertices = vertices.iter().map(|vertex| any.form.vertex(vertex));
+    let vertices = vertices.collect::<Result<BTreeSet<_>>>()?;
+    let mut jobs = Vec::new();
+    for vertex in vertices {
+        for group in groups {
+            let ranges = match group.form.group.shape().is_edge {
+                true => group.form.package.edges(ways),
+                false => vec![(Bound::Unbounded, Bound::Unbounded)],
+            };
+            jobs.extend(ranges.into_iter().map(|(from, to)| Job {
+                form: group.form.clone(),
+                request: ScanRequest::range(group.space, vertex.clone(), from, to),
+                ways,
+                copies: Copies::Matched,
+                within: None,
+            }));
+        }
+    }
+    Ok(jobs)
+}
+
+/// The keys that ids of edges stand for, each once.
+fn edge_jobs(
+    groups: &[&StoredGroup],
+    ids: &[EdgeId],
+    (side, directed): (Side, Directed),
+    copies: Copies,
+) -> Result<Vec<Job>> {
+    let groups: Vec<_> = groups.iter().filter(|group| group.form.group.shape().is_edge).collect();
+    let Some(any) = groups.first() else { return Ok(Vec::new()) };
+    let mut keys = BTreeSet::new();
+    for id in ids {
+        let (source, destination) =
+            (any.form.vertex(&id.source)?, any.form.vertex(&id.destination)?);
+        for way in any.form.package.seeded(id.directed, side).iter() {
+            if directed.admits(way != Way::Undirected) {
+                keys.insert((source.clone(), any.form.edge_sort(way, &destination, b"")));
+            }
+        }
+    }
+    let mut jobs = Vec::new();
+    for (partition, prefix) in keys {
+        for group in &groups {
+            let to = successor_of_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+            let from = Bound::Included(prefix.clone());
+            jobs.push(Job {
+                form: group.form.clone(),
+                request: ScanRequest::range(group.space, partition.clone(), from, to),
+                ways: Ways::such(|_| true),
+                copies,
+                within: None,
+            });
+        }
+    }
+    Ok(jobs)
+}
+
+fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let mut runs = Vec::new();
+    let mut jobs = jobs.into_iter().peekable();
+    while jobs.peek().is_some() {
+        runs.push(jobs.by_ref().take(RUN_SCANS).collect());
+    }
+    runs
+}
+
+/// Scans one after the other.
+struct Run {
+    graph: Graph,
+    authorisations: Authorisations,
+    budget: Arc<Budget>,
+    jobs: VecDeque<Job>,
+    open: Option<(Job, Cells<'static>)>,
+}
+
+impl Run {
+    /// Reads another block into `batch`; answers whether there may be more.
+    async fn step(&mut self, batch: &mut Vec<Element>) -> Result<bool> {
+        let (job, cells) = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let Some(job) = self.jobs.pop_front() else { return Ok(false) };
+                let bucket = self.graph.bucket();
+                let cells = bucket.scan(&self.authorisations, job.request.clone()).await?;
+                none.insert((job, cells))
+            }
+        };
+        let before = cells.cells_read();
+        let block = cells.next_block().await?;
+        self.budget.scanned(cells.cells_read() - before)?;
+        let Some(block) = block else {
+            self.open = None;
+            return Ok(true);
+        };
+        for cell in block.iter() {
+            if let Some(way) = job.form.way(&cell)?
+                && !job.ways.has(way)
+            {
+                continue;
+            }
+            if let Some((first, last)) = &job.within {
+                let vertex = cell.partition();
+                if *vertex < **first || *vertex > **last {
+                    continue;
+                }
+            }
+            batch.extend(job.form.read(&cell, job.copies)?);
+        }
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl Batches<Element> for Run {
+    async fn next(&mut self) -> Result<Option<Vec<Element>>> {
+        let mut batch = Vec::new();
+        while batch.len() < BATCH && self.step(&mut batch).await? {}
+        Ok(if batch.is_empty() { None } else { Some(batch) })
+    }
+}
+
+/// Runs in order, some of them at work before their turn. Dropping it ends them.
+struct Ahead {
+    waiting: VecDeque<Run>,
+    working: VecDeque<mpsc::Receiver<Result<Vec<Element>>>>,
+}
+
+#[async_trait]
+impl Batches<Element> for Ahead {
+    async fn next(&mut self) -> Result<Option<Vec<Element>>> {
+        loop {
+            while self.working.len() < RUNS_AHEAD
+                && let Some(run) = self.waiting.pop_front()
+            {
+                let (batches, receiver) = mpsc::channel(BATCHES_AHEAD);
+                tokio::spawn(work(run, batches));
+                self.working.push_back(receiver);
+            }
+            let Some(first) = self.working.front_mut() else { return Ok(None) };
+            if let Some(batch) = first.recv().await {
+                return batch.map(Some);
+            }
+            self.working.pop_front();
+        }
+    }
+}
+
+async fn work(mut run: Run, batches: mpsc::Sender<Result<Vec<Element>>>) {
+    while let Some(batch) = run.next().await.transpose() {
+        let failed = batch.is_err();
+        // Nobody waits for more once the stream is dropped.
+        if batches.send(batch).await.is_err() || failed {
+            return;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A graph in a bucket, on every engine: Gaffer's cases again, and what only storage can show.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use keyaki::Result;
+use keyaki::bucket::CommonOptions;
+use keyaki::bucket::graph::operation::{Budget, Executor, Limits, NoNames, Step};
+use keyaki::bucket::graph::schema::Schema;
+use keyaki::bucket::graph::{Graph, key, rules};
+use keyaki::cell::HybridClock;
+use keyaki::cell::visibility::Authorisations;
+use keyaki::engine::embedded::EmbeddedEngine;
+use keyaki::engine::memory::MemoryEngine;
+use keyaki::engine::{Engine, Rules};
+use keyaki::settings::{EmbeddedSettings, StoreSettings};
+use keyaki::store::{Operation, Store};
+use keyaki::testing::clock::FakeClock;
+use keyaki::testing::graph::Package;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::{Asked, NOW_MS, answer, gaffer};
+
+/// A graph in a bucket and somebody who asks.
+pub struct Stored {
+    pub runtime: Runtime,
+    pub graph: Graph,
+    pub wall: Arc<FakeClock>,
+    pub authorisations: Authorisations,
+    pub limits: Limits,
+    _dir: Option<TempDir>,
+}
+
+pub fn package_name(package: Package) -> &'static str {
+    match package {
+        Package::ByteEntity => "byteEntity",
+        Package::Classic => "classic",
+    }
+}
+
+impl Stored {
+    pub fn on_memory(schema: &Json, package: Package, auths: &[String]) -> Result<Self> {
+        let make = |wall: Arc<FakeClock>| -> Arc<dyn Engine> {
+            Arc::new(MemoryEngine::with_clock(rules(Rules::default()), HybridClock::new(wall)))
+        };
+        Self::new(schema, package, auths, make, None)
+    }
+
+    pub fn on_embedded(schema: &Json, package: Package, auths: &[String]) -> Result<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let make = |wall: Arc<FakeClock>| -> Arc<dyn Engine> {
+            let settings = EmbeddedSettings::default();
+            let book = rules(Rules::default());
+            Arc::new(EmbeddedEngine::open_with_clock(&path, &settings, book, wall).unwrap())
+        };
+        Self::new(schema, package, auths, make, Some(dir))
+    }
+
+    pub fn new(
+        schema: &Json,
+        package: Package,
+        auths: &[String],
+        make: impl FnOnce(Arc<FakeClock>) -> Arc<dyn Engine>,
+        dir: Option<TempDir>,
+    ) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let schema = Arc::new(Schema::from_json(schema)?);
+        let package = key::named(package_name(package))?;
+        let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
+        let _inside = runtime.enter();
+        let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
+        let store = Store::new(make(wall.clone()), settings, 1);
+        let spec = Graph::spec(&CommonOptions::default(), &schema, package);
+        let bucket = runtime.block_on(store.create_bucket(spec))?;
+        let graph = Graph::new(bucket, schema, package)?;
+        let authorisations = Authorisations::new(auths.iter().map(String::as_str)).unwrap();
+        drop(_inside);
+        let limits = Limits::default();
+        Ok(Self { runtime, graph, wall, authorisations, limits, _dir: dir })
+    }
+
+    /// What a chain answers, and how many cells it read.
+    pub fn explain(&self, operation: &Json) -> Result<(Json, u64)> {
+        let budget = Arc::new(Budget::new(self.limits, self.wall.clone()));
+        let source = Arc::new(self.graph.seen_by(self.authorisations.clone()));
+        let schema = self.graph.schema();
+        let step = Step::from_json(operation, schema, &NoNames)?;
+        let executor = Executor::new(Arc::clone(schema), source, Arc::clone(&budget))
+            .with_sink(Arc::new(self.graph.writer(None, None)));
+        let json = self.runtime.block_on(async { answer(executor.execute(&step).await?).await })?;
+        Ok((json, budget.cells_scanned()))
+    }
+
+    /// All edges and entities as they are told, sorted.
+    pub fn all(&self) -> Vec<String> {
+        let all = self.ask(&json!({"class": "GetAllElements"})).unwrap();
+        let mut all: Vec<String> =
+            all.as_array().into_iter().flatten().map(Json::to_string).collect();
+        all.sort();
+        all
+    }
+
+    /// Cells of a group, hidden ones aside.
+    pub fn sweep(&self) {
+        self.runtime.block_on(self.graph.bucket().store().sweep()).unwrap();
+    }
+
+    /// How many cells are in quarantine.
+    pub fn quarantined(&self) -> usize {
+        let bucket = self.graph.bucket();
+        let engine = bucket.store().engine();
+        self.runtime.block_on(async {
+            let mut cells = 0;
+            for split in engine.splits(bucket.quarantine(), 1).await.unwrap() {
+                let request = keyaki::engine::ScanRequest::split(bucket.quarantine(), split);
+                let mut scan = engine.scan(request).await.unwrap();
+                while let Some(block) = scan.next_block().await.unwrap() {
+                    cells += block.len();
+                }
+            }
+            cells
+        })
+    }
+
+    pub fn later(&self, by: Duration) {
+        self.wall.advance(by);
+    }
+}
+
+impl Asked for Stored {
+    fn ask(&self, operation: &Json) -> Result<Json> {
+        self.explain(operation).map(|(json, _)| json)
+    }
+}
+
+/// Both engines that need no server.
+pub fn everywhere(schema: &Json, auths: &[String], test: impl Fn(&Stored)) {
+    for package in [Package::ByteEntity, Package::Classic] {
+        test(&Stored::on_memory(schema, package, auths).unwrap());
+        test(&Stored::on_embedded(schema, package, auths).unwrap());
+    }
+}
+
+pub fn operation(id: &str) -> Operation {
+    Operation {
+        caller: "ann".into(),
+        action: String::new(),
+        id: id.into(),
+        sequence: 0,
+        parameters: Vec::new(),
+    }
+}
+
+#[test]
+fn the_memory_engine_answers_as_gaffer_does() {
+    gaffer::all_cases(|schema, package, auths| {
+        Ok(Box::new(Stored::on_memory(schema, package, auths)?))
+    });
+}
+
+#[test]
+fn the_embedded_engine_answers_as_gaffer_does() {
+    gaffer::all_cases(|schema, package, auths| {
+        Ok(Box::new(Stored::on_embedded(schema, package, auths)?))
+    });
+}
+
+fn two_groups() -> Json {
+    json!({
+        "edges": {"knows": {"source": "v", "destination": "v", "directed": "b", "properties": {"count": "count"}}},
+        "entities": {"person": {"vertex": "v", "properties": {"count": "count"}}},
+        "types": {
+            "v": {"class": "String"}, "b": {"class": "Boolean"},
+            "count": {"class": "Long", "aggregateFunction": {"class": "Sum"}}
+        }
+    })
+}
+
+fn edge(from: &str, to: &str, count: i64) -> Json {
+    json!({"class": "Edge", "group": "knows", "source": from, "destination": to, "directed": true,
+           "properties": {"count": {"Long": count}}})
+}
+
+fn person(vertex: &str, count: i64) -> Json {
+    json!({"class": "Entity", "group": "person", "vertex": vertex, "properties": {"count": {"Long": count}}})
+}
+
+#[test]
+fn a_query_reads_only_the_groups_that_it_names() {
+    everywhere(&two_groups(), &[], |stored| {
+        let mut elements: Vec<Json> = (0..50).map(|i| edge("a", &format!("b{i}"), 1)).collect();
+        elements.push(person("a", 1));
+        elements.push(person("b1", 1));
+        stored.add(&json!(elements), &Json::Null).unwrap();
+        let seeds = json!([{"class": "EntitySeed", "vertex": "a"}]);
+        let query = |view: Json| json!({"class": "GetElements", "input": seeds, "view": view});
+        let (found, read) = stored.explain(&query(json!({"entities": {"person": {}}}))).unwrap();
+        assert_eq!((found.as_array().unwrap().len(), read), (1, 1));
+        let (found, read) = stored.explain(&query(json!({"edges": {"knows": {}}}))).unwrap();
+        assert_eq!((found.as_array().unwrap().len(), read), (50, 50));
+        let all = json!({"class": "GetAllElements", "view": {"entities": {"person": {}}}});
+        let (found, read) = stored.explain(&all).unwrap();
+        assert_eq!((found.as_array().unwrap().len(), read), (2, 2));
+    });
+}
+
+#[test]
+fn many_seeds_are_answered_in_order_and_once() {
+    everywhere(&two_groups(), &[], |stored| {
+        let elements: Vec<Json> =
+            (0..500).map(|i| edge(&format!("s{i:03}"), &format!("t{i:03}"), i)).collect();
+        stored.add(&json!(elements), &Json::Null).unwrap();
+        let seeds: Vec<Json> = (0..500)
+            .map(|i| json!({"class": "EntitySeed", "vertex": format!("s{i:03}")}))
+            .collect();
+        let found = stored.ask(&json!({"class": "GetElements", "input": seeds})).unwrap();
+        let counts: Vec<i64> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|edge| edge["properties"]["count"]["java.lang.Long"].as_i64().unwrap())
+            .collect();
+        assert_eq!(counts, (0..500).collect::<Vec<_>>());
+        let limited = json!({"class": "OperationChain", "operations": [
+            {"class": "GetElements", "input": seeds}, {"class": "Limit", "resultLimit": 3}
+        ]});
+        assert_eq!(stored.ask(&limited).unwrap().as_array().unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_changed_schema_adds_groups_and_changes_rules() {
+    everywhere(&two_groups(), &[], |stored| {
+        stored.add(&json!([edge("a", "b", 1), edge("a", "c", 9)]), &Json::Null).unwrap();
+        let mut schema = two_groups();
+        schema["entities"]["place"] = json!({"vertex": "v", "properties": {"count": "count"}});
+        schema["edges"]["knows"]["validateFunctions"] = json!([{
+            "selection": ["count"],
+            "predicate": {"class": "IsMoreThan", "value": {"Long": 5}, "orEqualTo": true}
+        }]);
+        let graph = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
+        let again = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
+        let place = graph.schema().group("place").unwrap().id();
+        assert_eq!(graph.space(place).unwrap(), again.space(place).unwrap());
+        let [edge] = stored.all().try_into().unwrap();
+        assert!(edge.contains("\"c\""), "the other is invalid now: {edge}");
+        schema["edges"].as_object_mut().unwrap().remove("knows");
+        assert!(stored.runtime.block_on(graph.changed(&schema)).is_err(), "groups stay");
+    });
+}
