@@ -29,8 +29,9 @@ use crate::settings::{Consistency, CqlSettings, SerialConsistency};
 /// Between attempts to reach a cluster that was away.
 const ATTEMPTS_APART: Duration = Duration::from_secs(1);
 const CONNECTIONS_PER_NODE: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN;
-/// How often a statement is sent again that a node has forgotten.
-const FORGOTTEN_MAX: usize = 3;
+/// How long to wait before a statement is sent again that did not leave this process, since connections were just being
+/// made anew. One that a node has forgotten is sent again at once, as often.
+const SENT_AGAIN_MS: [u64; 3] = [50, 100, 200];
 const KEEPALIVE: Duration = Duration::from_secs(3);
 
 /// A cluster that may be away.
@@ -236,15 +237,17 @@ impl Link {
         applied(answer.map_err(Fate::of)?.into_rows_result().map_err(fault::misread))
     }
 
-    /// Sends a statement. A node that has forgotten it has done nothing, so it is asked again.
+    /// Sends a statement. A node that has forgotten it has done nothing, nor has one that it did not reach, so it is
+    /// sent again.
     async fn execute(
         &self,
         statement: &PreparedStatement,
         values: impl SerializeRow,
     ) -> Result<QueryResult, ExecutionError> {
-        for _ in 0..FORGOTTEN_MAX {
+        for pause in SENT_AGAIN_MS.map(Duration::from_millis) {
             match self.session.execute_unpaged(statement, &values).await {
                 Err(error) if fault::is_forgotten(&error) => {}
+                Err(error) if fault::is_unsent(&error) => tokio::time::sleep(pause).await,
                 answer => return answer,
             }
         }
@@ -257,9 +260,10 @@ impl Link {
         batch: &Batch,
         values: Vec<Vec<Arg<'_>>>,
     ) -> Result<QueryResult, ExecutionError> {
-        for _ in 0..FORGOTTEN_MAX {
+        for pause in SENT_AGAIN_MS.map(Duration::from_millis) {
             match self.session.batch(batch, &values).await {
                 Err(error) if fault::is_forgotten(&error) => {}
+                Err(error) if fault::is_unsent(&error) => tokio::time::sleep(pause).await,
                 answer => return answer,
             }
         }

@@ -65,6 +65,11 @@ pub fn is_forgotten(error: &ExecutionError) -> bool {
     )
 }
 
+/// Whether there was no connection to send it through.
+pub fn is_unsent(error: &ExecutionError) -> bool {
+    matches!(error, ExecutionError::ConnectionPoolError(_))
+}
+
 /// Whether a statement is none that this cluster knows.
 pub fn is_refused(error: &ExecutionError) -> bool {
     matches!(
