@@ -180,7 +180,7 @@ impl Inner {
         self.list(link, Directory::Cells(SpaceId(space)), partition).await
     }
 
-    /// Lists a home partition, before it is first written to.
+    /// Lists a home partition.
     pub(super) async fn list_home(&self, link: &Link, home: &Home) -> Result<()> {
         self.list(link, Directory::Homes(home.bucket), &home.partition).await
     }

@@ -9,6 +9,8 @@
 //! - Dependents trail their home writes for a moment. A caller whose commit is acknowledged finds them, unless the
 //!   cluster failed in between.
 //! - A scan that takes several pages shows each page's own time. A page, and so any point read, is whole.
+//! - No reader of one process goes back behind a commit that it has seen; two processes may differ for a moment about
+//!   one that nobody has acknowledged.
 //! - Partitions have no order among themselves: a range across partitions goes through an ordered view.
 //! - The home writes of one commit are one transaction of the cluster: at most 15 MiB and 60,000 cells.
 //! - Merges and deletes of one derived cell by several homes are ordered by their stamps.
