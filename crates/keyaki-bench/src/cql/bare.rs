@@ -149,19 +149,6 @@ impl Bare {
         }
         Ok((rows, bytes))
     }
-
-    /// Drops the keyspaces of both sides.
-    pub async fn drop_keyspaces(&self, prefix: &str) -> Result<()> {
-        let session = &self.0.session;
-        let all = "SELECT keyspace_name FROM system_schema.keyspaces";
-        let answer = session.query_unpaged(all, &[]).await?.into_rows_result()?;
-        let names: Vec<String> =
-            answer.rows::<(String,)>()?.map(|row| Ok(row?.0)).collect::<Result<_>>()?;
-        for name in names.iter().filter(|name| name.starts_with(prefix)) {
-            session.query_unpaged(format!("DROP KEYSPACE {name}"), &[]).await?;
-        }
-        Ok(())
-    }
 }
 
 /// The engine's tables, as far as this suite needs them.

@@ -20,6 +20,7 @@
 use std::time::Duration;
 
 use keyaki::settings::{CqlSettings, Replication};
+use keyaki::testing::keyspaces::drop_keyspaces;
 
 use crate::Result;
 use crate::figure::Report;
@@ -89,7 +90,7 @@ async fn suite(scale: f64, settings: CqlSettings, mut report: Report) -> Result<
     ));
     let bare = Bare::open(&settings, copies).await?;
     let measured = measure(scale, &settings, &bare, &mut report).await;
-    bare.drop_keyspaces(&settings.keyspace_prefix).await?;
+    drop_keyspaces(&settings.nodes, &settings.keyspace_prefix).await;
     measured?;
     report.say(&format!("load average {}", crate::load_average()?));
     Ok(report)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use keyaki::engine::cql::CqlEngine;
 use keyaki::engine::{Engine, Rules};
 use keyaki::settings::{CqlSettings, Replication};
-use scylla::client::session_builder::SessionBuilder;
+use keyaki::testing::keyspaces::drop_keyspaces;
 use serde_json::json;
 
 use super::http::{Server, cases, open_bucket};
@@ -76,17 +76,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let session = SessionBuilder::new().known_nodes(&self.nodes).build().await.unwrap();
-            let query = "SELECT keyspace_name FROM system_schema.keyspaces";
-            let rows = session.query_unpaged(query, &[]).await.unwrap().into_rows_result().unwrap();
-            for row in rows.rows::<(String,)>().unwrap() {
-                let (name,) = row.unwrap();
-                if name.starts_with(&self.prefix) {
-                    session.query_unpaged(format!("DROP KEYSPACE {name}"), &[]).await.unwrap();
-                }
-            }
-        });
+        runtime.block_on(drop_keyspaces(&self.nodes, &self.prefix));
     }
 }
 

@@ -3,5 +3,7 @@
 pub mod clock;
 pub mod conformance;
 pub mod graph;
+#[cfg(feature = "cql")]
+pub mod keyspaces;
 pub mod random;
 pub mod workload;

@@ -11,8 +11,7 @@ use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
 use keyaki::settings::{CqlSettings, Replication, StoreSettings};
 use keyaki::store::Store;
-use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
+use keyaki::testing::keyspaces::drop_keyspaces;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 mod clocks; // processes whose clocks differ
@@ -73,29 +72,7 @@ impl Keyspaces {
     }
 
     async fn drop_all(&self) {
-        let session = SessionBuilder::new().known_nodes(nodes()).build().await.unwrap();
-        let rows = session
-            .query_unpaged("SELECT keyspace_name FROM system_schema.keyspaces", &[])
-            .await
-            .unwrap()
-            .into_rows_result()
-            .unwrap();
-        for row in rows.rows::<(String,)>().unwrap() {
-            let (name,) = row.unwrap();
-            if name.starts_with(&self.prefix) {
-                drop_keyspace(&session, &name).await;
-            }
-        }
-    }
-}
-
-/// Nodes that have just come back may not agree yet on what there is to drop.
-async fn drop_keyspace(session: &Session, name: &str) {
-    let begun = Instant::now();
-    let drop = format!("DROP KEYSPACE IF EXISTS {name}");
-    while let Err(error) = session.query_unpaged(drop.clone(), &[]).await {
-        assert!(begun.elapsed() < PATIENCE, "{name} can't be dropped: {error}");
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        drop_keyspaces(&nodes(), &self.prefix).await;
     }
 }
 

@@ -84,7 +84,9 @@ struct Late {
 impl Keep for Late {
     fn judge(&self, cell: &CellRef<'_>, now: Time) -> Verdict {
         let young = now.since(cell.time()) < self.most;
-        assert!(!young || cell.sort() != b"oh", "a keep rule panics");
+        if young && cell.sort() == b"oh" {
+            panic_quietly("a keep rule panics");
+        }
         Verdict::Keep
     }
 
@@ -100,11 +102,17 @@ impl Merge for Fragile {
         for payload in payloads {
             // What it has written when it fails must not be used.
             out.extend_from_slice(payload);
-            assert_ne!(*payload, b"oh", "a merge rule panics");
-            if *payload == b"no" {
-                return Err(Unfoldable("it says no"));
+            match *payload {
+                b"oh" => panic_quietly("a merge rule panics"),
+                b"no" => return Err(Unfoldable("it says no")),
+                _ => {}
             }
         }
         Ok(())
     }
+}
+
+/// Without a backtrace on the way, which would fill the test's output.
+fn panic_quietly(why: &'static str) -> ! {
+    std::panic::resume_unwind(Box::new(why))
 }
