@@ -12,6 +12,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
+/// Requests allocate much and briefly, on many threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = args::Args::parse();
     let filter = EnvFilter::try_from_env("KEYAKI_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));

@@ -34,6 +34,7 @@ mod log;
 mod measure;
 mod merge;
 mod options;
+mod pace;
 mod recovery;
 mod reserve;
 mod room;

@@ -19,6 +19,7 @@ use super::directory::{Directory, SYNC_FAILED};
 use super::fault::{WriteFault, is_full, is_held_back, is_sync, reading};
 use super::latest::LatestTimes;
 use super::options;
+use super::pace::Pace;
 use super::reserve::{self, Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
@@ -153,6 +154,7 @@ pub fn start(
         hasher: RandomState::new(),
         latest: LatestTimes::new(newest),
         newest,
+        pace: Pace::default(),
         unknown: Vec::new(),
     };
     std::thread::Builder::new()
@@ -171,6 +173,7 @@ struct Writer {
     hasher: RandomState,
     latest: LatestTimes,
     newest: Time,
+    pace: Pace,
     /// Commits that may or may not be on the disk.
     unknown: Vec<Sealed>,
 }
@@ -182,6 +185,9 @@ impl Writer {
     fn run(&mut self, mut queue: mpsc::Receiver<Request>) {
         let mut group = Vec::new();
         while let Some(request) = queue.blocking_recv() {
+            if self.durability == Durability::Sync {
+                std::thread::sleep(self.pace.wait_with(queue.len() + 1));
+            }
             let mut next = Some(request);
             let mut bytes = 0;
             while let Some(Request::Commit(commit, reply)) = next {
@@ -235,7 +241,9 @@ impl Writer {
             }
             outcomes.push(outcome);
         }
+        let begun = Instant::now();
         let written = if batch.is_empty() { Ok(()) } else { self.write_if_room(batch) };
+        self.pace.note(group.len(), begun.elapsed());
         let failure = written.err();
         if failure.is_none() {
             let took = outcomes.iter().filter(|outcome| matches!(outcome, Ok(Outcome::Done)));
