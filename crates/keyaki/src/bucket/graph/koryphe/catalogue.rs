@@ -70,6 +70,7 @@ const LIST: &str = "java.util.List";
 const COLUMNS: &str = "java.util.LinkedHashMap<java.lang.String,java.lang.String>";
 
 const PREDICATES: &[Known] = &[
+    known("uk.gov.gchq.koryphe.predicate.PredicateComposite", &[("predicates", LIST)]),
     known("uk.gov.gchq.gaffer.data.element.function.ElementFilter", &[("predicates", LIST)]),
     known("uk.gov.gchq.gaffer.data.element.function.PropertiesFilter", &[("predicates", LIST)]),
     known(
@@ -279,6 +280,14 @@ const OPERATORS: &[Known] = &[
 ];
 
 const FUNCTIONS: &[Known] = &[
+    known("uk.gov.gchq.gaffer.types.function.FreqMapExtractor", &[("key", TEXT)]),
+    known("uk.gov.gchq.gaffer.types.function.StringsToTypeSubTypeValue", &[]),
+    known("uk.gov.gchq.gaffer.types.function.StringsToTypeValue", &[]),
+    known(
+        "uk.gov.gchq.gaffer.types.function.ToTypeSubTypeValue",
+        &[("subType", TEXT), ("type", TEXT)],
+    ),
+    known("uk.gov.gchq.gaffer.types.function.ToTypeValue", &[("type", TEXT)]),
     known("uk.gov.gchq.gaffer.data.element.function.ExtractGroup", &[]),
     known("uk.gov.gchq.gaffer.data.element.function.ExtractId", &[("id", TEXT)]),
     known("uk.gov.gchq.gaffer.data.element.function.ExtractProperty", &[("name", TEXT)]),

@@ -21,7 +21,7 @@ use crate::error::Error;
 
 /// What Java's `ClassCastException` is to us.
 #[cold]
-fn wrong_class(what: &'static str, value: &Value) -> Error {
+pub(in crate::bucket::graph) fn wrong_class(what: &'static str, value: &Value) -> Error {
     let class = value.class().map_or("null", super::value::Class::full_name);
     Error::invalid("a value of a class that this can't take").with("at", what).with("class", class)
 }

@@ -150,15 +150,4 @@ impl<'a> Spec<'a> {
         let wrong = || self.wrong("a list is wanted", name);
         self.get(name).map(|json| json.as_array().map(Vec::as_slice).ok_or_else(wrong)).transpose()
     }
-
-    /// Refuses fields that nobody would read, so that a misspelt one does not pass in silence.
-    ///
-    /// # Errors
-    /// `Invalid`, naming the first.
-    pub fn only(&self, known: &[&str]) -> Result<()> {
-        match self.fields.keys().find(|name| *name != "class" && !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => Err(self.wrong("an unknown field", name)),
-        }
-    }
 }

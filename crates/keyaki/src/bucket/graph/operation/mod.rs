@@ -9,6 +9,7 @@ mod execute;
 mod parse;
 mod source;
 mod stream;
+mod traits;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
 pub use parse::{Names, NoNames};
 pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
+pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
 use super::koryphe::{BinaryOperator, Function, Predicate};
@@ -29,8 +31,8 @@ use super::view::View;
 pub struct Step {
     /// The class name as it was written.
     pub class: Box<str>,
-    /// Its own input.
-    pub input: Option<Vec<Value>>,
+    /// Its own input, a list if it is many things.
+    pub input: Option<Value>,
     /// What is done.
     pub operation: Operation,
 }
@@ -59,7 +61,12 @@ pub enum Operation {
         skip_invalid: bool,
     },
     /// Deletes its input.
-    DeleteElements,
+    DeleteElements {
+        /// Whether elements are checked against the schema.
+        validate: bool,
+        /// Whether those that fail are left out, instead of failing the operation.
+        skip_invalid: bool,
+    },
     GetElements(Query),
     GetAllElements(Query),
     GetAdjacentIds(Query),
@@ -112,8 +119,15 @@ pub enum Operation {
         skip_invalid: bool,
     },
     GetSchema,
-    GetTraits,
-    HasTrait(Box<str>),
+    GetTraits {
+        /// Only what the schema makes use of.
+        current: bool,
+    },
+    HasTrait {
+        name: Box<str>,
+        /// Only what the schema makes use of.
+        current: bool,
+    },
     SetVariable(Box<str>, Option<Value>),
     GetVariable(Box<str>),
     GetVariables(Vec<Box<str>>),
@@ -167,6 +181,8 @@ pub struct Join {
     pub by_right: bool,
     /// Whether each pair stands alone.
     pub flatten: bool,
+    /// How many items each side may have.
+    pub limit: u64,
 }
 
 /// Which pairs of a join are wanted.
@@ -226,7 +242,7 @@ impl Step {
     pub fn writes(&self) -> bool {
         let any = |step: &Option<Box<Self>>| step.as_ref().is_some_and(|step| step.writes());
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements => true,
+            Operation::AddElements { .. } | Operation::DeleteElements { .. } => true,
             Operation::Chain(steps) => steps.iter().any(Self::writes),
             Operation::GetWalks(walks) => walks.hops.iter().any(Self::writes),
             Operation::Join(join) => join.right.writes(),

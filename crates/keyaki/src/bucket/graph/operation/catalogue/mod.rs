@@ -24,7 +24,7 @@ pub struct Described {
     pub output: Option<Type>,
     /// Java's name of that.
     pub output_class: Option<&'static str>,
-    /// JSON that any schema understands.
+    /// JSON that any schema with an edge understands.
     pub example: &'static str,
 }
 
@@ -159,7 +159,8 @@ mod tests {
     fn each_example_is_understood_and_says_only_what_is_described() {
         let schema = Schema::from_json(&json!({
             "entities": {"person": {"vertex": "name"}},
-            "types": {"name": {"class": "java.lang.String"}}
+            "edges": {"knows": {"source": "name", "destination": "name", "directed": "flag"}},
+            "types": {"name": {"class": "java.lang.String"}, "flag": {"class": "java.lang.Boolean"}}
         }))
         .unwrap();
         for described in all() {

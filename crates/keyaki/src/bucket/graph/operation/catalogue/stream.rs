@@ -116,7 +116,7 @@ pub(super) const OPERATIONS: &[Described] = &[
         input: Some(Type::Iterable),
         output: Some(Type::Iterable),
         output_class: Some(ELEMENTS),
-        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Sort", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": ["person"], "reversed": true}], "resultLimit": 10, "deduplicate": true}"#,
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Sort", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": [], "reversed": true}], "resultLimit": 10, "deduplicate": true}"#,
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.compare.Min",
@@ -125,7 +125,7 @@ pub(super) const OPERATIONS: &[Described] = &[
         input: Some(Type::Iterable),
         output: Some(Type::One),
         output_class: Some("uk.gov.gchq.gaffer.data.element.Element"),
-        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Min", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": ["person"]}]}"#,
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Min", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": []}]}"#,
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.compare.Max",
@@ -134,7 +134,7 @@ pub(super) const OPERATIONS: &[Described] = &[
         input: Some(Type::Iterable),
         output: Some(Type::One),
         output_class: Some("uk.gov.gchq.gaffer.data.element.Element"),
-        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Max", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": ["person"]}]}"#,
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.compare.Max", "comparators": [{"class": "uk.gov.gchq.gaffer.data.element.comparison.ElementPropertyComparator", "property": "count", "groups": []}]}"#,
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.Limit",

@@ -7,6 +7,8 @@ use super::super::{Condition, Join, JoinKind, Operation, Step};
 use super::{Function, Parser, Predicate, Spec};
 use crate::error::{Error, Result};
 
+/// Gaffer's own limit on each side of a join.
+const JOINED_MAX: u64 = 100_000;
 /// Gaffer's own limit on repetition.
 const REPEATS_MAX: i64 = 1000;
 
@@ -14,7 +16,10 @@ impl Parser<'_> {
     pub(super) fn control(&self, spec: &Spec<'_>) -> Result<Option<Operation>> {
         let inner = |name| spec.get(name).map(|json| self.step(json).map(Box::new)).transpose();
         let needed = |name| self.step(spec.need(name)?).map(Box::new);
-        let name = || Ok::<_, Error>(spec.text("variableName")?.unwrap_or_default().into());
+        let name = || {
+            spec.need("variableName")?;
+            Ok::<_, Error>(spec.text("variableName")?.unwrap_or_default().into())
+        };
         Ok(Some(match spec.short() {
             "OperationChain" | "OperationChainDAO" => {
                 let steps = spec.list("operations")?.unwrap_or_default();
@@ -96,12 +101,21 @@ impl Parser<'_> {
             keys,
             group_by: group_by.into_iter().map(Into::into).collect(),
             kind: match spec.text("joinType")? {
-                None | Some("INNER") => JoinKind::Inner,
+                Some("INNER") => JoinKind::Inner,
                 Some("FULL") => JoinKind::Full,
                 Some("OUTER") => JoinKind::Outer,
+                None => return Err(spec.wrong("A join type must be specified", "joinType")),
                 Some(_) => return Err(spec.wrong("not a type of join", "joinType")),
             },
-            by_right: spec.text("matchKey")? == Some("RIGHT"),
+            by_right: match (spec.text("matchKey")?, spec.text("joinType")?) {
+                (Some("LEFT"), _) | (None, Some("INNER")) => false,
+                (Some("RIGHT"), _) => true,
+                _ => {
+                    let message = "You must specify an Iterable side to match on";
+                    return Err(spec.wrong(message, "matchKey"));
+                }
+            },
+            limit: spec.integer("collectionLimit")?.map_or(JOINED_MAX, |limit| limit.max(0) as u64),
             flatten: spec.flag("flatten")?.unwrap_or(true),
         })
     }
