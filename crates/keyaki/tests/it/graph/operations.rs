@@ -160,7 +160,7 @@ fn chains_branch_repeat_and_join() {
     let mut reached = ask(&[repeat, json!({"class": "ToVertices"})]);
     reached.as_array_mut().unwrap().sort_by_key(ToString::to_string);
     assert_eq!(reached, json!(["a"]));
-    let each = json!({"class": "ForEach", "input": ["a", "b"], "operation": {"operations": [hop, {"class": "Count"}]}});
+    let each = json!({"class": "ForEach", "input": [["a"], ["b"]], "operation": {"operations": [hop, {"class": "Count"}]}});
     assert_eq!(ask(&[each]), json!([2, 2]));
     let vertex = json!({"class": "ExtractId", "id": "VERTEX"});
     let source = json!({"class": "ExtractId", "id": "SOURCE"});
@@ -198,4 +198,82 @@ fn what_is_unknown_or_costs_too_much_is_refused_by_name() {
     graph.limits.operations = None;
     graph.limits.scanned = Some(5);
     assert!(graph.ask(&all_edges()).unwrap_err().to_string().contains("scanned"));
+}
+
+/// Each of these was read from Gaffer's handlers and validators.
+#[test]
+fn absent_and_unfit_input_is_answered_as_gaffer_answers_it() {
+    let graph = graph();
+    let discard = || json!({"class": "DiscardOutput"});
+    let after_nothing = |next: Json| graph.ask(&chain(&[all_edges(), discard(), next]));
+    for quiet in [
+        json!({"class": "Limit", "resultLimit": 1}),
+        json!({"class": "ToVertices"}),
+        json!({"class": "ToEntitySeeds"}),
+        json!({"class": "ToSet"}),
+        json!({"class": "Validate"}),
+        json!({"class": "Sort", "comparators": by_count(false)}),
+        json!({"class": "ToCsv", "csvGenerator": {"fields": {"GROUP": "g"}}}),
+        json!({"class": "GetWalks", "operations": [{"class": "GetElements"}]}),
+    ] {
+        assert_eq!(after_nothing(quiet.clone()).unwrap(), Json::Null, "{quiet}");
+    }
+    for loud in [
+        json!({"class": "Count"}),
+        json!({"class": "ToSingletonList"}),
+        json!({"class": "Map", "functions": [{"class": "Identity"}]}),
+        json!({"class": "Reduce", "aggregateFunction": {"class": "Sum"}}),
+        json!({"class": "Filter"}),
+        json!({"class": "ForEach", "operation": {"class": "Count"}}),
+        json!({"class": "SetVariable", "variableName": "x"}),
+    ] {
+        assert!(after_nothing(loud.clone()).is_err(), "{loud}");
+    }
+    let refused = |operations: &[Json]| graph.ask(&chain(operations)).is_err();
+    let limited = json!({"class": "Limit", "resultLimit": 1, "truncate": false});
+    assert!(refused(&[all_edges(), all_edges()]), "which takes no input");
+    assert!(refused(&[all_edges(), json!({"class": "ToStream"}), json!({"class": "Count"})]));
+    assert!(refused(&[json!({"class": "Count", "input": 5})]), "a list is wanted");
+    assert!(refused(&[
+        json!({"class": "ForEach", "input": ["a"], "operation": {"class": "Count"}})
+    ]));
+    assert!(!refused(&[all_edges(), limited, discard()]), "what is discarded is not read");
+    let sort = json!({"class": "Sort", "comparators": by_count(false), "resultLimit": 1});
+    assert_eq!(counts(&graph.ask(&chain(&[all_edges(), sort])).unwrap()), [32], "the greatest");
+    let elsewhere =
+        json!([{"class": "ElementPropertyComparator", "property": "count", "groups": ["nope"]}]);
+    assert!(refused(&[all_edges(), json!({"class": "Max", "comparators": elsewhere})]));
+    let join = |more: Json| {
+        let mut join = json!({"class": "Join", "input": [], "operation": all_edges(), "matchMethod": {"class": "ElementMatch"}});
+        join.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        refused(&[join])
+    };
+    assert!(join(json!({})) && join(json!({"joinType": "FULL"})));
+    assert!(
+        !join(json!({"joinType": "FULL", "matchKey": "LEFT"}))
+            && !join(json!({"joinType": "INNER"}))
+    );
+    let entities = || json!({"class": "GetElements", "view": {"allEntities": true}});
+    let walk =
+        |hops: Json| refused(&[json!({"class": "GetWalks", "input": ["a"], "operations": hops})]);
+    assert!(walk(json!([entities()])) && walk(json!([entities(), {"class": "GetElements"}])));
+    assert!(walk(json!([{"class": "GetElements", "input": ["a"]}])));
+    assert!(!walk(json!([{"class": "GetElements"}, entities()])));
+    let repeat = json!({"class": "While", "input": 1, "condition": true, "maxRepeats": 3,
+        "conditional": {"predicate": {"class": "IsLessThan", "value": 3}},
+        "operation": {"class": "Map", "functions": [{"class": "Increment", "increment": 1}]}});
+    assert_eq!(graph.ask(&repeat).unwrap(), json!([3]), "the predicate goes first");
+}
+
+#[test]
+fn traits_are_those_that_the_schema_uses_or_all() {
+    let graph = graph();
+    let traits = |current: bool| {
+        let asked = json!({"class": "GetTraits", "currentTraits": current});
+        graph.ask(&asked).unwrap()[0].as_array().unwrap().len()
+    };
+    assert_eq!((traits(false), traits(true)), (10, 8), "no labels and no validators are in use");
+    let has = |name: &str| graph.ask(&json!({"class": "HasTrait", "trait": name})).unwrap();
+    assert_eq!(has("QUERY_AGGREGATION"), json!([true]));
+    assert_eq!(has("VISIBILITY"), json!([false]));
 }

@@ -3,6 +3,7 @@
 //! `spec` reads what they all share: a class name, short or full, and fields. A class that we do not have is
 //! `Invalid` and named. Values of the wrong class are `Invalid` where Java would throw.
 
+pub mod catalogue;
 pub mod date;
 pub mod function;
 pub mod operator;
@@ -20,7 +21,7 @@ use crate::error::Error;
 
 /// What Java's `ClassCastException` is to us.
 #[cold]
-fn wrong_class(what: &'static str, value: &Value) -> Error {
+pub(in crate::bucket::graph) fn wrong_class(what: &'static str, value: &Value) -> Error {
     let class = value.class().map_or("null", super::value::Class::full_name);
     Error::invalid("a value of a class that this can't take").with("at", what).with("class", class)
 }

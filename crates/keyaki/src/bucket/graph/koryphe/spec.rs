@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::catalogue::{self, Known};
 use crate::bucket::graph::value::{Value, short_name};
 use crate::error::{Error, Result};
 
@@ -46,6 +47,14 @@ impl<'a> Spec<'a> {
     #[must_use]
     pub fn is_in(&self, package: &str) -> bool {
         self.class.contains('.') && self.class.contains(package)
+    }
+
+    /// Refuses a class that is not listed.
+    ///
+    /// # Errors
+    /// `Invalid`, naming it.
+    pub fn listed(self, known: &'static [Known], what: &'static str) -> Result<Self> {
+        catalogue::find_in(known, self.class).map(|_| self).ok_or_else(|| self.unknown(what))
     }
 
     /// An unknown class.
@@ -140,16 +149,5 @@ impl<'a> Spec<'a> {
     pub fn list(&self, name: &str) -> Result<Option<&'a [Json]>> {
         let wrong = || self.wrong("a list is wanted", name);
         self.get(name).map(|json| json.as_array().map(Vec::as_slice).ok_or_else(wrong)).transpose()
-    }
-
-    /// Refuses fields that nobody would read, so that a misspelt one does not pass in silence.
-    ///
-    /// # Errors
-    /// `Invalid`, naming the first.
-    pub fn only(&self, known: &[&str]) -> Result<()> {
-        match self.fields.keys().find(|name| *name != "class" && !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => Err(self.wrong("an unknown field", name)),
-        }
     }
 }

@@ -4,10 +4,12 @@
 //! any of it has run. `execute` runs a chain over a `Source` and a `Sink`, lazily, within a `Budget`.
 
 mod budget;
+pub mod catalogue;
 mod execute;
 mod parse;
 mod source;
 mod stream;
+mod traits;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
 pub use parse::{Names, NoNames};
 pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
+pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
 use super::koryphe::{BinaryOperator, Function, Predicate};
@@ -28,8 +31,8 @@ use super::view::View;
 pub struct Step {
     /// The class name as it was written.
     pub class: Box<str>,
-    /// Its own input.
-    pub input: Option<Vec<Value>>,
+    /// Its own input, a list if it is many things.
+    pub input: Option<Value>,
     /// What is done.
     pub operation: Operation,
 }
@@ -58,7 +61,12 @@ pub enum Operation {
         skip_invalid: bool,
     },
     /// Deletes its input.
-    DeleteElements,
+    DeleteElements {
+        /// Whether elements are checked against the schema.
+        validate: bool,
+        /// Whether those that fail are left out, instead of failing the operation.
+        skip_invalid: bool,
+    },
     GetElements(Query),
     GetAllElements(Query),
     GetAdjacentIds(Query),
@@ -111,7 +119,15 @@ pub enum Operation {
         skip_invalid: bool,
     },
     GetSchema,
-    GetTraits,
+    GetTraits {
+        /// Only what the schema makes use of.
+        current: bool,
+    },
+    HasTrait {
+        name: Box<str>,
+        /// Only what the schema makes use of.
+        current: bool,
+    },
     SetVariable(Box<str>, Option<Value>),
     GetVariable(Box<str>),
     GetVariables(Vec<Box<str>>),
@@ -165,6 +181,8 @@ pub struct Join {
     pub by_right: bool,
     /// Whether each pair stands alone.
     pub flatten: bool,
+    /// How many items each side may have.
+    pub limit: u64,
 }
 
 /// Which pairs of a join are wanted.
@@ -218,61 +236,13 @@ pub struct CsvStyle {
     pub comma: Option<Box<str>>,
 }
 
-impl Operation {
-    /// Whether it gives one thing, and not a stream.
-    fn gives_one(&self) -> bool {
-        matches!(
-            self,
-            Self::Count
-                | Self::CountGroups(_)
-                | Self::Min(_)
-                | Self::Max(_)
-                | Self::GetSchema
-                | Self::GetTraits
-        )
-    }
-
-    /// Whether it needs a stream.
-    fn takes_stream(&self) -> bool {
-        matches!(
-            self,
-            Self::AddElements { .. }
-                | Self::DeleteElements
-                | Self::Validate { .. }
-                | Self::GetElements(_)
-                | Self::GetAdjacentIds(_)
-                | Self::GetElementsWithinSet(_)
-                | Self::GetElementsBetweenSets(..)
-                | Self::GetWalks(_)
-                | Self::Aggregate(_)
-                | Self::Filter(_)
-                | Self::Transform(_)
-                | Self::Reduce { .. }
-                | Self::Join(_)
-                | Self::Sort { .. }
-                | Self::Min(_)
-                | Self::Max(_)
-                | Self::Limit { .. }
-                | Self::Count
-                | Self::CountGroups(_)
-                | Self::ToSet
-                | Self::ToList
-                | Self::ToVertices(_)
-                | Self::ToEntitySeeds
-                | Self::ToCsv(..)
-                | Self::ToMap(_)
-                | Self::ForEach(_)
-        )
-    }
-}
-
 impl Step {
     /// Whether it changes the graph, itself or by one inside it.
     #[must_use]
     pub fn writes(&self) -> bool {
         let any = |step: &Option<Box<Self>>| step.as_ref().is_some_and(|step| step.writes());
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements => true,
+            Operation::AddElements { .. } | Operation::DeleteElements { .. } => true,
             Operation::Chain(steps) => steps.iter().any(Self::writes),
             Operation::GetWalks(walks) => walks.hops.iter().any(Self::writes),
             Operation::Join(join) => join.right.writes(),

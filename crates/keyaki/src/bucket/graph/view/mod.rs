@@ -63,8 +63,16 @@ impl View {
     /// # Errors
     /// `Invalid` with Gaffer's reasons.
     pub fn from_json(json: &Json, schema: &Schema) -> Result<Self> {
+        Self::merged(std::slice::from_ref(json), schema)
+    }
+
+    /// Compiles views that are laid over each other.
+    ///
+    /// # Errors
+    /// `Invalid` with Gaffer's reasons.
+    pub fn merged(views: &[Json], schema: &Schema) -> Result<Self> {
         let mut groups: Vec<Option<ShownGroup>> = Vec::new();
-        for (name, view) in definition::groups(json, schema)? {
+        for (name, view) in definition::groups(views, schema)? {
             let Some(group) = schema.group(&name) else { continue };
             let shown = ShownGroup::new(view, group).map_err(|error| error.with("group", name))?;
             let place = usize::from(group.id().0);
@@ -114,7 +122,7 @@ impl View {
 impl ShownGroup {
     fn new(view: GroupView, group: &Arc<Group>) -> Result<Self> {
         let mut shape = Shape::clone(group.shape());
-        let mut classes: Vec<Class> = group.classes().to_vec();
+        let mut classes: Vec<Option<Class>> = group.classes().iter().copied().map(Some).collect();
         for (name, class) in &view.transient {
             if shape.slot(name).is_some() {
                 return Err(Error::invalid(
@@ -123,10 +131,14 @@ impl ShownGroup {
                 .with("property", name));
             }
             shape.names.push(name.as_str().into());
-            classes.push(Class::named(class)?);
+            classes.push(Some(Class::named(class)?));
         }
         let transforms = transforms(&view.transforms, &mut shape)?;
-        classes.resize(shape.names.len(), Class::Object);
+        // Of what is projected to and was not declared, nothing is known.
+        classes.resize(shape.names.len(), None);
+        if view.unchecked {
+            classes.fill(None);
+        }
         let known = Known { shape: &shape, classes: &classes, vertices: group.vertex_classes() };
         let filters = |list: &[Json]| filters(list, &known);
         for transform in &transforms {
@@ -222,7 +234,7 @@ fn operators(
 /// What is known of an element's places.
 struct Known<'a> {
     shape: &'a Shape,
-    classes: &'a [Class],
+    classes: &'a [Option<Class>],
     vertices: [Option<Class>; 2],
 }
 
@@ -231,7 +243,7 @@ impl Known<'_> {
     fn classes(&self, slots: &[Slot]) -> Option<Vec<Option<Class>>> {
         let [first, second] = self.vertices;
         let class = |slot: &Slot| match slot {
-            Slot::Property(slot) => self.classes.get(*slot).copied(),
+            Slot::Property(slot) => self.classes.get(*slot).copied().flatten(),
             Slot::Directed => Some(Class::Boolean),
             Slot::Group => Some(Class::String),
             Slot::Vertex | Slot::Source => first,

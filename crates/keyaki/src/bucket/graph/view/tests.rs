@@ -89,7 +89,10 @@ fn a_view_that_does_not_fit_the_schema_is_refused() {
         wrong(json!({"edges": {"call": {"transientProperties": {"count": "Long"}}}}))
             .contains("transient")
     );
-    assert!(wrong(json!({"edges": {"call": {"typo": []}}})).contains("typo"));
+    let many = json!({"globalEdges": [{"groups": ["nope"]}], "edges": {"call": {}}});
+    assert!(wrong(many).contains("nope"));
+    let twice = json!({"globalEdges": [{"properties": ["day"]}], "edges": {"call": {"excludeProperties": ["kind"]}}});
+    assert!(wrong(twice).contains("both"), "of which one is global");
     let filter =
         json!([{"selection": ["count"], "predicate": {"class": "IsMoreThan", "value": 5}}]);
     assert!(
@@ -100,4 +103,27 @@ fn a_view_that_does_not_fit_the_schema_is_refused() {
         wrong(json!({"edges": {"call": {"properties": ["day"], "excludeProperties": ["count"]}}}))
             .contains("both")
     );
+}
+
+#[test]
+fn views_merge_as_gaffers_do() {
+    let count = |bound: i64| json!([{"selection": ["count"], "predicate": {"class": "IsMoreThan", "value": {"Long": bound}}}]);
+    let more = |bound| json!({"preAggregationFilterFunctions": count(bound)});
+    let seen = |view: Json| seen(view).unwrap();
+    assert_eq!(seen(json!({"globalEdges": [more(1)]})), ["1 y 2", "2 x 4"], "edges alone");
+    assert_eq!(seen(json!({"globalEntities": [more(1)]})), Vec::<String>::new(), "entities alone");
+    assert_eq!(seen(json!({"globalElements": [more(1)], "edges": {"call": more(2)}})), ["2 x 4"]);
+    // What is said beside `allEdges` is lost on the way through Gaffer's graph.
+    assert_eq!(seen(json!({"allEdges": true, "edges": {"call": more(2)}})).len(), 3);
+    assert_eq!(seen(json!({"allEdges": true, "globalElements": [more(2)]})).len(), 3);
+    assert_eq!(seen(json!({"edges": {"call": {"summarise": true}}})).len(), 3, "unknown fields");
+    let max = json!({"operators": [{"selection": ["count"], "binaryOperator": {"class": "Max"}}]});
+    let folded = json!({"groupBy": [], "aggregator": max});
+    assert_eq!(seen(json!({"edges": {"call": folded}})), ["1 x,y,x 4"]);
+    let lost = json!({"edges": {"call": folded}, "globalElements": [{}]});
+    assert_eq!(seen(lost), ["1 x,y,x 7"], "an aggregator does not outlive a merge");
+    let schema = schema();
+    let parts = [json!({"edges": {"call": more(1)}}), json!({"entities": {"person": {}}})];
+    let view = View::merged(&parts, &schema).unwrap();
+    assert!(view.has_entities() && view.has_edges());
 }

@@ -122,3 +122,8 @@ pub(super) fn date(function: &Function, value: &Value) -> Result<Value> {
         (_, other) => return Err(wrong_class("a date", other)),
     })
 }
+
+/// What Java shows of a value; nothing of nothing.
+pub(super) fn shown(value: &Value) -> Text {
+    if value.is_null() { Text::default() } else { value.to_string().into() }
+}

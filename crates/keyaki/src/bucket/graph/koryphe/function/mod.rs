@@ -103,6 +103,12 @@ pub enum Function {
     ExtractWalkEntities(Option<usize>),
     ExtractWalkVertex,
     TypeValueParts,
+    /// A type, and what is shown of a value.
+    ToTypeValue(Text),
+    /// A type, a type within it, and what is shown of a value.
+    ToTypeSubTypeValue(Text, Text),
+    /// Two or three strings.
+    StringsToTypeValue,
 }
 
 /// A function that is one of two others.
@@ -149,6 +155,14 @@ impl Function {
                     other => vec![other],
                 });
             }
+            Self::StringsToTypeValue => {
+                let shown = |value: &Value| Text::from(value.to_string());
+                return Ok(vec![match input.as_slice() {
+                    [a, b] => Value::TypeValue(Box::new([a, b].map(shown))),
+                    [a, b, c] => Value::TypeSubTypeValue(Box::new([a, b, c].map(shown))),
+                    _ => return Err(no_input("a type and a value")),
+                }]);
+            }
             _ => {}
         }
         self.apply_to_one(one(input), now_ms).map(|value| vec![value])
@@ -186,6 +200,13 @@ impl Function {
             Self::Cast(class) if value.is_a(*class) => value,
             Self::Cast(_) => return Err(super::wrong_class("Cast", &value)),
             Self::ToTuple => value,
+            Self::ToTypeValue(kind) => {
+                Value::TypeValue(Box::new([kind.clone(), convert::shown(&value)]))
+            }
+            Self::ToTypeSubTypeValue(kind, inner) => {
+                let parts = [kind.clone(), inner.clone(), convert::shown(&value)];
+                Value::TypeSubTypeValue(Box::new(parts))
+            }
             Self::ToFreqMap | Self::ToSketch { .. } => return convert::count(self, &value),
             Self::ParseDate { .. } | Self::ParseTime { .. } | Self::ToDateString(_) => {
                 return convert::date(self, &value);

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::pattern::Pattern;
-use super::super::{BinaryOperator, Predicate, Spec, date};
+use super::super::{BinaryOperator, Predicate, Spec, catalogue, date};
 use super::{Function, IfFunction};
 use crate::bucket::graph::value::{Class, Map, MapKind, Value};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ impl Function {
     /// # Errors
     /// `Invalid` for an unknown class, or fields that it can't have.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let spec = Spec::new(json)?;
+        let spec = Spec::new(json)?.listed(catalogue::functions(), "function")?;
         if let Some(simple) = simple(spec.short()) {
             return Ok(simple);
         }
@@ -26,6 +26,7 @@ impl Function {
         let inner = |name| spec.get(name).map(Self::from_json).transpose();
         let operator = |name| BinaryOperator::from_json(spec.need(name)?).map(Box::new);
         let by = || Ok::<_, Error>(spec.integer("by")?.unwrap_or(1));
+        let part = |name| Ok::<_, Error>(spec.text(name)?.unwrap_or_default().into());
         let place = |name| {
             let place = spec.integer(name)?.map(usize::try_from).transpose();
             place.map_err(|_| spec.wrong("not a place", name))
@@ -45,7 +46,9 @@ impl Function {
             "IterableFlatten" => Self::IterableFlatten(operator("operator")?),
             "IterableFunction" => Self::IterableFunction(functions(&spec)?),
             "FunctionMap" => Self::FunctionMap(Box::new(Self::from_json(spec.need("function")?)?)),
-            "ExtractValue" => Self::ExtractValue(spec.value("key")?),
+            "ExtractValue" | "FreqMapExtractor" => Self::ExtractValue(spec.value("key")?),
+            "ToTypeValue" => Self::ToTypeValue(part("type")?),
+            "ToTypeSubTypeValue" => Self::ToTypeSubTypeValue(part("type")?, part("subType")?),
             "MapFilter" => Self::MapFilter(Box::new([
                 optional("keyPredicate")?,
                 optional("valuePredicate")?,
@@ -124,6 +127,7 @@ fn simple(name: &str) -> Option<Function> {
         "ExtractWalkEntities" => Function::ExtractWalkEntities(None),
         "ExtractWalkVertex" => Function::ExtractWalkVertex,
         "TypeValueToTuple" | "TypeSubTypeValueToTuple" => Function::TypeValueParts,
+        "StringsToTypeValue" | "StringsToTypeSubTypeValue" => Function::StringsToTypeValue,
         _ => return None,
     })
 }

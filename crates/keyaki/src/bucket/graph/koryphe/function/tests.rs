@@ -102,3 +102,24 @@ fn functions_do_as_koryphes_do() {
     let wrong = Function::from_json(&json!({"class": "MultiplyBy", "by": 2})).unwrap();
     assert!(wrong.apply(vec!["x".into()], 0).is_err());
 }
+
+#[test]
+fn typed_values_and_counts_are_made_of_their_parts() {
+    let apply = |function: Json, input: Vec<Value>| {
+        Function::from_json(&function).unwrap().apply(input, 0).unwrap().remove(0)
+    };
+    let phone = || Value::TypeValue(Box::new(["phone".into(), "5".into()]));
+    assert_eq!(
+        apply(json!({"class": "ToTypeValue", "type": "phone"}), vec![Value::Long(5)]),
+        phone()
+    );
+    let strings = json!({"class": "StringsToTypeValue"});
+    assert_eq!(apply(strings, vec!["phone".into(), "5".into()]), phone());
+    let inner = json!({"class": "ToTypeSubTypeValue", "type": "a", "subType": "b"});
+    let made = Value::TypeSubTypeValue(Box::new(["a".into(), "b".into(), "".into()]));
+    assert_eq!(apply(inner, vec![Value::Null]), made);
+    let counts = Value::from_json(&json!({"FreqMap": {"k": 5}})).unwrap();
+    let extract = |key: &str| json!({"class": "FreqMapExtractor", "key": key});
+    assert_eq!(apply(extract("k"), vec![counts.clone()]), Value::Long(5));
+    assert_eq!(apply(extract("x"), vec![counts]), Value::Null);
+}

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::super::Spec;
 use super::super::pattern::Pattern;
+use super::super::{Spec, catalogue};
 use super::{OrEqual, Predicate, Range, TimeRange};
 use crate::bucket::graph::value::{Class, Set, SetKind, Value};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ impl Predicate {
     /// # Errors
     /// `Invalid` for an unknown class, or fields that it can't have.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let spec = Spec::or_class(json, ADAPTED)?;
+        let spec = Spec::or_class(json, ADAPTED)?.listed(catalogue::predicates(), "predicate")?;
         let or_equal = || Ok::<_, Error>(OrEqual(spec.flag("orEqualTo")?.unwrap_or(false)));
         let list = || {
             let items = spec.list("predicates")?.unwrap_or_default();
@@ -42,7 +42,7 @@ impl Predicate {
                 value: spec.text("value")?.unwrap_or_default().into(),
                 ignore_case: spec.flag("ignoreCase")?.unwrap_or(false),
             },
-            "AgeOff" => Self::AgeOff(spec.integer("ageOffTime")?.unwrap_or(YEAR_MS)),
+            "AgeOff" => Self::AgeOff(age_off(&spec)?),
             "AgeOffFromDays" => Self::AgeOffFromDays,
             "IsLongerThan" => {
                 Self::IsLongerThan(spec.integer("minLength")?.unwrap_or(0), or_equal()?)
@@ -74,7 +74,7 @@ impl Predicate {
                 let bound = spec.value("value")?.as_double().unwrap_or(0.0);
                 Self::SketchIsLessThan(bound as i64, or_equal()?)
             }
-            "And" => Self::And(list()?),
+            "And" | "PredicateComposite" => Self::And(list()?),
             "Or" => Self::Or(list()?),
             "Not" => Self::Not(boxed(spec.need("predicate")?)?),
             "If" => {
@@ -126,4 +126,16 @@ fn places(spec: &Spec<'_>) -> Result<Vec<usize>> {
     let items = spec.list("selection")?.unwrap_or_default();
     let place = |item: &Json| item.as_u64().and_then(|n| n.try_into().ok()).ok_or_else(wrong);
     items.iter().map(place).collect()
+}
+
+/// Milliseconds, days or hours.
+fn age_off(spec: &Spec<'_>) -> Result<i64> {
+    for (name, unit_ms) in
+        [("ageOffTime", 1), ("ageOffDays", 86_400_000), ("ageOffHours", 3_600_000)]
+    {
+        if let Some(number) = spec.integer(name)? {
+            return Ok(number.saturating_mul(unit_ms));
+        }
+    }
+    Ok(YEAR_MS)
 }

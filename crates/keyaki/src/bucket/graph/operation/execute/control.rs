@@ -2,6 +2,7 @@
 
 use super::super::{Condition, Step};
 use super::{Executor, Output, Ready, collect};
+use crate::bucket::graph::koryphe::Predicate;
 use crate::bucket::graph::value::Value;
 use crate::error::Result;
 
@@ -16,7 +17,18 @@ impl Executor {
         if let Some(given) = condition.given {
             return Ok(given);
         }
-        let Some(predicate) = &condition.predicate else { return Ok(otherwise) };
+        match &condition.predicate {
+            Some(predicate) => self.tests(condition, predicate, input).await,
+            None => Ok(otherwise),
+        }
+    }
+
+    async fn tests(
+        &self,
+        condition: &Condition,
+        predicate: &Predicate,
+        input: &Value,
+    ) -> Result<bool> {
         let seen = match &condition.transform {
             None => input.clone(),
             Some(step) => {
@@ -36,7 +48,12 @@ impl Executor {
     ) -> Result<Output> {
         let mut value = input.into_value(&self.budget).await?;
         for _ in 0..repeats {
-            if !self.holds(condition, &value, true).await? {
+            let holds = match &condition.predicate {
+                // Here, unlike with `If`, the predicate goes before what is said outright.
+                Some(predicate) => self.tests(condition, predicate, &value).await?,
+                None => condition.given.unwrap_or(true),
+            };
+            if !holds {
                 break;
             }
             let output = self.run(step, Output::of(value)).await?;
@@ -48,9 +65,8 @@ impl Executor {
     /// The outputs, one for each item of the input.
     pub(super) async fn for_each(&self, step: &Step, input: Output) -> Result<Output> {
         let mut outputs = Vec::new();
-        for item in collect(input.needed()?.into_values(), &self.budget).await? {
-            let item = Output::Values(Box::new(Ready::new(vec![item])));
-            let output = self.run(step, item).await?;
+        for item in collect(input.needed()?.into_values()?, &self.budget).await? {
+            let output = self.run(step, Output::of(item)).await?;
             outputs.push(output.into_value(&self.budget).await?);
             self.budget.holding(outputs.len() as u64)?;
         }

@@ -53,17 +53,32 @@ impl Executor {
         Ok(Output::Nothing)
     }
 
-    pub(super) async fn delete(&self, input: Output) -> Result<Output> {
+    /// Deletes elements, and says how many they were, whether they were there or not.
+    pub(super) async fn delete(
+        &self,
+        input: Output,
+        validate: bool,
+        skip_invalid: bool,
+    ) -> Result<Output> {
         let sink = self.sink()?;
+        let input = match validate {
+            true => self.validated(Output::Elements(input.into_elements()?), skip_invalid)?,
+            false => input,
+        };
         let mut stream = input.into_elements()?;
+        let mut count = 0;
         while let Some(batch) = stream.next().await? {
+            count += batch.len() as i64;
             let admitted = batch.into_iter().map(|it| self.schema.admit(it, Checks::None));
             sink.delete(admitted.collect::<Result<_>>()?).await?;
         }
-        Ok(Output::Nothing)
+        Ok(Output::Value(Value::Long(count)))
     }
 
     pub(super) fn validated(&self, input: Output, skip_invalid: bool) -> Result<Output> {
+        if matches!(input, Output::Nothing) {
+            return Ok(Output::Nothing);
+        }
         let schema = Arc::clone(&self.schema);
         let checks = Checks::At(self.budget.now_ms());
         let check = move |batch: Vec<Element>| {
@@ -113,7 +128,7 @@ impl Executor {
             let each = each.clone();
             let apply = move |value| each.iter().try_fold(value, |v, it| it.apply_one(v, now_ms));
             let apply = move |batch: Vec<Value>| batch.into_iter().map(&apply).collect();
-            return Ok(Output::Values(through(input.into_values(), Each(apply))));
+            return Ok(Output::Values(through(input.into_values()?, Each(apply))));
         }
         let mut value = input.into_value(&self.budget).await?;
         for function in functions {

@@ -92,7 +92,7 @@ impl Executor {
 
     async fn seeds(&self, input: Output) -> Result<Seeds> {
         let mut seeds = Seeds::default();
-        for value in collect(input.into_values(), &self.budget).await? {
+        for value in collect(input.into_values()?, &self.budget).await? {
             seeds.add(value)?;
         }
         let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);

@@ -10,9 +10,13 @@ use crate::error::{Error, Result};
 
 impl Executor {
     pub(super) async fn join(&self, join: &Join, input: Output) -> Result<Output> {
-        let left = collect(input.needed()?.into_values(), &self.budget).await?;
-        let right = self.run(&join.right, Output::Nothing).await?;
-        let right = collect(right.into_values(), &self.budget).await?;
+        let left = collect(input.into_values()?, &self.budget).await?;
+        let right = self.run(&join.right, Output::Nothing).await?.needed()?;
+        let right = collect(right.into_values()?, &self.budget).await?;
+        if left.len().max(right.len()) as u64 > join.limit {
+            return Err(Error::invalid("a side of a join has more items than it may")
+                .with("collectionLimit", join.limit));
+        }
         let (keyed, partners, names) = match join.by_right {
             true => (right, left, ["RIGHT", "LEFT"]),
             false => (left, right, ["LEFT", "RIGHT"]),

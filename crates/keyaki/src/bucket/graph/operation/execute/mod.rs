@@ -18,26 +18,11 @@ use serde_json::{Value as Json, json};
 pub use output::Output;
 
 use super::stream::{Each, Ready, Stage, as_values, collect, through};
-use super::{Budget, Operation, Sink, Source, Step};
+use super::{Budget, Operation, Sink, Source, Step, TRAITS, current_traits};
 use crate::bucket::graph::element::{Element, Ends, Matched};
 use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::{Set, SetKind, Value};
 use crate::error::{Error, Result};
-
-/// What Gaffer's Accumulo store says of itself.
-const TRAITS: [&str; 11] = [
-    "VISIBILITY",
-    "INGEST_AGGREGATION",
-    "QUERY_AGGREGATION",
-    "PRE_AGGREGATION_FILTERING",
-    "POST_AGGREGATION_FILTERING",
-    "POST_TRANSFORMATION_FILTERING",
-    "TRANSFORMATION",
-    "STORE_VALIDATION",
-    "ORDERED",
-    "MATCHED_VERTEX",
-    "DYNAMIC_SCHEMA",
-];
 
 /// Runs chains for one caller.
 #[derive(Clone)]
@@ -79,7 +64,7 @@ impl Executor {
         Box::pin(async move {
             self.budget.operation()?;
             let input = match &step.input {
-                Some(input) => Output::Values(Box::new(Ready::new(input.clone()))),
+                Some(input) => Output::of(input.clone()),
                 None => input,
             };
             let result = self.operate(&step.operation, input).await;
@@ -103,7 +88,9 @@ impl Executor {
             Operation::AddElements { validate, skip_invalid } => {
                 return self.add(input, *validate, *skip_invalid).await;
             }
-            Operation::DeleteElements => return self.delete(input).await,
+            Operation::DeleteElements { validate, skip_invalid } => {
+                return self.delete(input, *validate, *skip_invalid).await;
+            }
             Operation::Validate { skip_invalid } => self.validated(input, *skip_invalid)?,
             Operation::GetElements(query) => self.get_elements(query, input.needed()?).await?,
             Operation::GetAllElements(query) => self.get_all(query).await?,
@@ -124,7 +111,7 @@ impl Executor {
             Operation::Map(functions) => self.map(functions, input).await?,
             Operation::Reduce { identity, operator } => {
                 let mut state = identity.clone();
-                let mut values = input.needed()?.into_values();
+                let mut values = input.needed()?.into_values()?;
                 while let Some(batch) = values.next().await? {
                     batch.into_iter().try_for_each(|value| operator.apply(&mut state, value))?;
                 }
@@ -139,17 +126,17 @@ impl Executor {
             Operation::Limit { count, truncate } => limit(input, *count, *truncate)?,
             Operation::Count => {
                 let mut count = 0;
-                let mut values = input.into_counted();
+                let mut values = input.needed()?.into_counted()?;
                 while let Some(batch) = values.next().await? {
                     count += batch.len() as i64;
                 }
                 Output::Value(Value::Long(count))
             }
             Operation::CountGroups(limit) => elements::count_groups(input, *limit).await?,
-            Operation::ToSet => to_set(input),
+            Operation::ToSet => to_set(input)?,
             Operation::ToList => input,
             Operation::ToSingletonList => {
-                let value = input.into_value(&self.budget).await?;
+                let value = input.needed()?.into_value(&self.budget).await?;
                 Output::Values(Box::new(Ready::new(vec![value])))
             }
             Operation::ToVertices(which) => {
@@ -157,7 +144,7 @@ impl Executor {
                 let vertices = move |batch: Vec<Value>| {
                     Ok(batch.into_iter().flat_map(|id| elements::vertices(id, which)).collect())
                 };
-                Output::Values(through(input.needed()?.into_values(), Each(vertices)))
+                input.mapped(vertices)?
             }
             Operation::ToEntitySeeds => {
                 let wrap = |value| match value {
@@ -165,7 +152,7 @@ impl Executor {
                     other => Value::EntityId(Box::new(other)),
                 };
                 let seeds = move |batch: Vec<Value>| Ok(batch.into_iter().map(wrap).collect());
-                Output::Values(through(input.needed()?.into_values(), Each(seeds)))
+                input.mapped(seeds)?
             }
             Operation::ToCsv(table, style) => table::to_csv(table.clone(), style.clone(), input)?,
             Operation::ToMap(table) => table::to_map(table.clone(), input)?,
@@ -184,17 +171,17 @@ impl Executor {
                 self.repeat(condition, operation, *repeats, input).await?
             }
             Operation::ForEach(step) => self.for_each(step, input).await?,
-            Operation::DiscardOutput => {
-                let mut values = input.into_counted();
-                while values.next().await?.is_some() {}
-                Output::Nothing
-            }
+            // As with Gaffer, what would have streamed is not even read.
+            Operation::DiscardOutput => Output::Nothing,
             Operation::GetSchema => Output::Json(self.schema.to_json()),
-            Operation::GetTraits => Output::Json(json!(TRAITS)),
+            Operation::GetTraits { current } => Output::Json(json!(self.traits(*current))),
+            Operation::HasTrait { name, current } => {
+                Output::Value(Value::Boolean(self.traits(*current).contains(&&**name)))
+            }
             Operation::SetVariable(name, value) => {
                 let value = match value {
                     Some(value) => value.clone(),
-                    None => input.into_value(&self.budget).await?,
+                    None => input.needed()?.into_value(&self.budget).await?,
                 };
                 self.variables().insert(name.clone(), value);
                 Output::Nothing
@@ -205,6 +192,13 @@ impl Executor {
             }
             Operation::GetVariables(names) => self.get_variables(names),
         })
+    }
+
+    fn traits(&self, current: bool) -> Vec<&'static str> {
+        match current {
+            true => current_traits(&self.schema).collect(),
+            false => TRAITS.to_vec(),
+        }
     }
 
     fn variables(&self) -> MutexGuard<'_, HashMap<Box<str>, Value>> {
@@ -248,23 +242,23 @@ fn limit(input: Output, count: u64, truncate: bool) -> Result<Output> {
     Ok(match input {
         Output::Nothing | Output::Json(_) => input,
         Output::Elements(elements) => Output::Elements(through(elements, stage)),
-        other => Output::Values(through(other.into_values(), stage)),
+        other => Output::Values(through(other.into_values()?, stage)),
     })
 }
 
 /// Each thing once, in the order in which they first came.
-fn to_set(input: Output) -> Output {
+fn to_set(input: Output) -> Result<Output> {
     let mut seen = std::collections::HashSet::new();
     let fresh = move |batch: Vec<Value>| {
         Ok(batch.into_iter().filter(|value| seen.insert(value.clone())).collect())
     };
-    match input {
+    Ok(match input {
         Output::Nothing => Output::Nothing,
         Output::Value(Value::List(list)) => {
             Output::Value(Value::Set(Box::new(Set::of(SetKind::Linked, list.items))))
         }
-        other => Output::Values(through(other.into_values(), Each(fresh))),
-    }
+        other => Output::Values(through(other.into_values()?, Each(fresh))),
+    })
 }
 
 /// The vertex of the matched end and that of the other; the source counts where none was matched.

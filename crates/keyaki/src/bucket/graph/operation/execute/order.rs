@@ -43,6 +43,14 @@ impl Executor {
         if matches!(input, Output::Nothing) || comparators.is_empty() {
             return Ok(Output::Nothing);
         }
+        // Gaffer asks for the greatest if one is wanted, and so do we.
+        if limit == Some(1) {
+            let elements = match extreme(comparators, input, true).await? {
+                Output::Value(Value::Element(element)) => vec![*element],
+                _ => Vec::new(),
+            };
+            return Ok(Output::Elements(Box::new(Ready::new(elements))));
+        }
         let mut elements = collect(input.into_elements()?, &self.budget).await?;
         elements.sort_by(|one, other| order(comparators, one, other));
         if deduplicate {
@@ -67,7 +75,8 @@ pub(super) async fn extreme(
     let mut elements = input.into_elements()?;
     while let Some(batch) = elements.next().await? {
         for element in batch {
-            if comparators.iter().all(|comparator| comparator.value(&element).is_none()) {
+            // Only a lone comparator passes over what it can't compare.
+            if matches!(comparators, [comparator] if comparator.value(&element).is_none()) {
                 continue;
             }
             let better = best.as_ref().is_none_or(|best| {

@@ -9,6 +9,7 @@ use super::super::source::{Batches, Elements, Values};
 use super::super::{Budget, stream};
 use super::{Each, Ready, as_values, collect, through};
 use crate::bucket::graph::element::Element;
+use crate::bucket::graph::koryphe::wrong_class;
 use crate::bucket::graph::value::Value;
 use crate::error::{Error, Result};
 
@@ -44,26 +45,37 @@ impl Output {
         }
     }
 
-    /// As a stream of values.
-    pub(super) fn into_values(self) -> Values {
-        match self {
+    /// As a stream of values; one value alone is none.
+    pub(super) fn into_values(self) -> Result<Values> {
+        Ok(match self {
             Self::Nothing | Self::Json(_) => Box::new(Ready::new(Vec::new())),
             Self::Value(Value::List(list)) => Box::new(Ready::new(list.items)),
             Self::Value(Value::Set(set)) => Box::new(Ready::new(set.into_items())),
-            Self::Value(value) => Box::new(Ready::new(vec![value])),
+            Self::Value(value) => return Err(wrong_class("input", &value)),
             Self::Elements(elements) => as_values(elements),
             Self::Values(values) => values,
-        }
+        })
     }
 
     /// As a stream that is only counted.
-    pub(super) fn into_counted(self) -> Box<dyn Batches<()>> {
-        match self {
+    pub(super) fn into_counted(self) -> Result<Box<dyn Batches<()>>> {
+        Ok(match self {
             Self::Elements(elements) => {
                 through(elements, Each(|batch: Vec<_>| Ok(vec![(); batch.len()])))
             }
-            other => through(other.into_values(), Each(|batch: Vec<_>| Ok(vec![(); batch.len()]))),
-        }
+            other => through(other.into_values()?, Each(|batch: Vec<_>| Ok(vec![(); batch.len()]))),
+        })
+    }
+
+    /// Each batch of the stream through a function; nothing stays nothing.
+    pub(super) fn mapped(
+        self,
+        function: impl FnMut(Vec<Value>) -> Result<Vec<Value>> + Send + 'static,
+    ) -> Result<Self> {
+        Ok(match self {
+            Self::Nothing => Self::Nothing,
+            other => Self::Values(through(other.into_values()?, Each(function))),
+        })
     }
 
     /// As a stream of elements.
@@ -79,7 +91,7 @@ impl Output {
                 let unwrap = move |batch: Vec<Value>| {
                     batch.into_iter().map(unwrap).collect::<Result<Vec<Element>>>()
                 };
-                Ok(through(other.into_values(), Each(unwrap)))
+                Ok(through(other.into_values()?, Each(unwrap)))
             }
         }
     }
@@ -89,7 +101,7 @@ impl Output {
         Ok(match self {
             Self::Nothing | Self::Json(_) => Value::Null,
             Self::Value(value) => value,
-            other => Value::list(collect(other.into_values(), budget).await?),
+            other => Value::list(collect(other.into_values()?, budget).await?),
         })
     }
 

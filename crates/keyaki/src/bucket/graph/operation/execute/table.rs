@@ -17,6 +17,9 @@ fn field(element: &Element, name: &str) -> Value {
 }
 
 pub(super) fn to_map(table: Table, input: Output) -> Result<Output> {
+    if matches!(input, Output::Nothing) {
+        return Ok(input);
+    }
     let row = move |element: &Element| {
         let mut row = Map::new(MapKind::Linked);
         for (name, heading) in &table.fields {
@@ -35,6 +38,9 @@ pub(super) fn to_map(table: Table, input: Output) -> Result<Output> {
 }
 
 pub(super) fn to_csv(table: Table, style: CsvStyle, input: Output) -> Result<Output> {
+    if matches!(input, Output::Nothing) {
+        return Ok(input);
+    }
     let cell = move |text: &str| {
         let text = match &style.comma {
             Some(comma) => text.replace(',', comma),

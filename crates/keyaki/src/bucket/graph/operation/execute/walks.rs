@@ -20,7 +20,13 @@ struct Hop {
 
 impl Executor {
     pub(super) async fn get_walks(&self, walks: &Walks, input: Output) -> Result<Output> {
-        let first = collect(input.needed()?.into_values(), &self.budget).await?;
+        if matches!(input, Output::Nothing) {
+            return Ok(Output::Nothing);
+        }
+        let first = collect(input.into_values()?, &self.budget).await?;
+        if first.len() as u64 > walks.limit {
+            return Err(Error::invalid("more seeds than results may be").with("limit", walks.limit));
+        }
         let mut seeds: Vec<Value> = first.iter().map(vertex).collect::<Result<_>>()?;
         let starts = seeds.clone();
         let mut hops = Vec::new();

@@ -2,10 +2,13 @@
 
 use serde_json::Value as Json;
 
+use super::super::catalogue::{self, Described};
 use super::super::{Condition, Join, JoinKind, Operation, Step};
 use super::{Function, Parser, Predicate, Spec};
 use crate::error::{Error, Result};
 
+/// Gaffer's own limit on each side of a join.
+const JOINED_MAX: u64 = 100_000;
 /// Gaffer's own limit on repetition.
 const REPEATS_MAX: i64 = 1000;
 
@@ -13,7 +16,10 @@ impl Parser<'_> {
     pub(super) fn control(&self, spec: &Spec<'_>) -> Result<Option<Operation>> {
         let inner = |name| spec.get(name).map(|json| self.step(json).map(Box::new)).transpose();
         let needed = |name| self.step(spec.need(name)?).map(Box::new);
-        let name = || Ok::<_, Error>(spec.text("variableName")?.unwrap_or_default().into());
+        let name = || {
+            spec.need("variableName")?;
+            Ok::<_, Error>(spec.text("variableName")?.unwrap_or_default().into())
+        };
         Ok(Some(match spec.short() {
             "OperationChain" | "OperationChainDAO" => {
                 let steps = spec.list("operations")?.unwrap_or_default();
@@ -95,12 +101,21 @@ impl Parser<'_> {
             keys,
             group_by: group_by.into_iter().map(Into::into).collect(),
             kind: match spec.text("joinType")? {
-                None | Some("INNER") => JoinKind::Inner,
+                Some("INNER") => JoinKind::Inner,
                 Some("FULL") => JoinKind::Full,
                 Some("OUTER") => JoinKind::Outer,
+                None => return Err(spec.wrong("A join type must be specified", "joinType")),
                 Some(_) => return Err(spec.wrong("not a type of join", "joinType")),
             },
-            by_right: spec.text("matchKey")? == Some("RIGHT"),
+            by_right: match (spec.text("matchKey")?, spec.text("joinType")?) {
+                (Some("LEFT"), _) | (None, Some("INNER")) => false,
+                (Some("RIGHT"), _) => true,
+                _ => {
+                    let message = "You must specify an Iterable side to match on";
+                    return Err(spec.wrong(message, "matchKey"));
+                }
+            },
+            limit: spec.integer("collectionLimit")?.map_or(JOINED_MAX, |limit| limit.max(0) as u64),
             flatten: spec.flag("flatten")?.unwrap_or(true),
         })
     }
@@ -111,14 +126,23 @@ fn check_chain(steps: &[Step]) -> Result<()> {
     if steps.is_empty() {
         return Err(Error::invalid("Operation chain contains no operations"));
     }
-    for pair in steps.windows(2) {
-        let [before, after] = pair else { continue };
-        let fed = after.input.is_none() && after.operation.takes_stream();
-        if fed && before.operation.gives_one() {
+    let mut before: Option<&Described> = None;
+    for step in steps {
+        let own = catalogue::find(&step.class);
+        let first = match &step.operation {
+            Operation::Chain(inner) => {
+                inner.first().and_then(|first| catalogue::find(&first.class))
+            }
+            _ => own,
+        };
+        if let (Some(before), Some(first)) = (before, first)
+            && !before.feeds(first)
+        {
             return Err(Error::invalid("Invalid combination of operations")
-                .with("operation", &after.class)
-                .with("after", &before.class));
+                .with("operation", first.class)
+                .with("after", before.class));
         }
+        before = own.filter(|described| described.output.is_some());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::{Operation, Query, Side, Walks};
+use super::super::{Operation, Query, Side, Step, Walks, catalogue};
 use super::{Parser, Spec};
 use crate::bucket::graph::element::Directed;
 use crate::bucket::graph::value::{Value, short_name};
@@ -54,26 +54,26 @@ impl Parser<'_> {
         Ok(Query { view: Arc::new(change(self.view(spec)?)), side, directed })
     }
 
-    /// The view of an operation; several are merged, and names looked up.
+    /// The view of an operation; several are laid over each other, and names looked up.
     fn view(&self, spec: &Spec<'_>) -> Result<View> {
-        let json = match (spec.get("view"), spec.list("views")?) {
-            (Some(view), _) => self.named_view(view)?,
-            (None, Some([view])) => self.named_view(view)?,
-            (None, Some([])) | (None, None) => Json::Null,
-            (None, Some(_)) => return Err(spec.wrong("only one view is understood", "views")),
-        };
-        View::from_json(&json, self.schema).map_err(|error| error.with("at", "view"))
+        let mut parts = Vec::new();
+        for json in spec.get("view").into_iter().chain(spec.list("views")?.unwrap_or_default()) {
+            parts.extend(self.named_view(json)?);
+            parts.push(json.clone());
+        }
+        View::merged(&parts, self.schema).map_err(|error| error.with("at", "view"))
     }
 
-    fn named_view(&self, json: &Json) -> Result<Json> {
+    /// What lies behind a name; what is said beside it comes on top.
+    fn named_view(&self, json: &Json) -> Result<Option<Json>> {
         let class = json.get("class").and_then(Json::as_str).unwrap_or_default();
-        let Some(name) = json.get("name").and_then(Json::as_str) else { return Ok(json.clone()) };
         if short_name(class) != "NamedView" {
-            return Ok(json.clone());
+            return Ok(None);
         }
+        let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
         let unknown = || Error::invalid("a named view does not exist").with("name", name);
         let view = self.names.view(name).ok_or_else(unknown)?;
-        super::control::with_parameters(&view, json.get("parameters"))
+        super::control::with_parameters(&view, json.get("parameters")).map(Some)
     }
 
     /// The second list of a pair of lists; the first is the step's input.
@@ -87,9 +87,9 @@ impl Parser<'_> {
         };
         let query = self.query(spec)?;
         let first = vertices(list("first")?)?.into_iter().map(|it| Value::EntityId(Box::new(it)));
-        let between = super::Step {
+        let between = Step {
             class: spec.class.into(),
-            input: Some(first.collect()),
+            input: Some(Value::list(first.collect())),
             operation: Operation::GetElementsBetweenSets(query, vertices(list("second")?)?),
         };
         Ok(Operation::Chain(vec![between]))
@@ -98,8 +98,11 @@ impl Parser<'_> {
     fn walks(&self, spec: &Spec<'_>) -> Result<Walks> {
         let hops = spec.list("operations")?.unwrap_or_default();
         let hops = hops.iter().map(|hop| self.step(hop)).collect::<Result<Vec<_>>>()?;
-        if hops.is_empty() {
+        if hops.iter().map(edge_reads).sum::<usize>() == 0 {
             return Err(spec.wrong("No hops were provided", "operations"));
+        }
+        for (place, hop) in hops.iter().enumerate() {
+            check_hop(hop, place + 1 == hops.len()).map_err(|error| error.with("hop", place))?;
         }
         let condition = spec.get("conditional").map(|json| self.condition(None, Some(json)));
         Ok(Walks {
@@ -111,12 +114,42 @@ impl Parser<'_> {
     }
 }
 
-/// The content of `{"java.util.ArrayList": […]}` and of `{"…EntitySeed": {…}}`.
-fn unwrapped(json: &Json) -> &Json {
+/// How many operations of a hop read edges.
+fn edge_reads(step: &Step) -> usize {
+    match &step.operation {
+        Operation::GetElements(query) => query.view.has_edges().into(),
+        Operation::Chain(steps) => steps.iter().map(edge_reads).sum(),
+        Operation::While { operation, .. } => edge_reads(operation),
+        _ => 0,
+    }
+}
+
+/// A hop takes the seeds and reads edges once; the last may read entities alone.
+fn check_hop(hop: &Step, is_last: bool) -> Result<()> {
+    let first = match &hop.operation {
+        Operation::Chain(steps) => steps.first().unwrap_or(hop),
+        _ => hop,
+    };
+    if first.input.is_some() || hop.input.is_some() {
+        return Err(Error::invalid("The input for operations must be null"));
+    }
+    if catalogue::find(&first.class).is_none_or(|described| described.input.is_none()) {
+        return Err(Error::invalid("the first operation of a hop must take the seeds"));
+    }
+    match edge_reads(hop) {
+        0 if !is_last => Err(Error::invalid("All operations must contain a single hop")),
+        0 | 1 => Ok(()),
+        _ => Err(Error::invalid("an operation contains multiple hops")),
+    }
+}
+
+/// The content of `{"java.util.ArrayList": […]}`.
+pub(super) fn unwrapped(json: &Json) -> &Json {
     match json.as_object() {
-        Some(fields) if fields.len() == 1 && !fields.contains_key("vertex") => {
-            fields.values().next().unwrap_or(json)
-        }
+        Some(fields) if fields.len() == 1 => match fields.values().next() {
+            Some(list @ Json::Array(_)) => list,
+            _ => json,
+        },
         _ => json,
     }
 }

@@ -6,6 +6,7 @@ mod table;
 
 use serde_json::Value as Json;
 
+use super::catalogue::{self, Type};
 use super::{ByGroup, Comparator, EdgeVertices, Operation, Step};
 use crate::bucket::graph::koryphe::predicate;
 use crate::bucket::graph::koryphe::{BinaryOperator, Function, Predicate, Spec};
@@ -13,6 +14,7 @@ use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::Value;
 use crate::bucket::graph::view::View;
 use crate::error::{Error, Result};
+use get::unwrapped;
 
 /// How deep operations may lie in operations.
 const DEPTH_MAX: usize = 32;
@@ -66,6 +68,9 @@ impl Parser<'_> {
             Some(_) => Spec::or_class(json, "OperationChain")?,
             None => Spec::new(json)?,
         };
+        if catalogue::find(spec.class).is_none() {
+            return Err(spec.unknown("operation"));
+        }
         let operation = inner.operation(&spec)?;
         Ok(Step { class: spec.class.into(), input: inner.input(&spec, &operation)?, operation })
     }
@@ -82,7 +87,10 @@ impl Parser<'_> {
                 validate: spec.flag("validate")?.unwrap_or(true),
                 skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
             },
-            "DeleteElements" => Operation::DeleteElements,
+            "DeleteElements" => Operation::DeleteElements {
+                validate: spec.flag("validate")?.unwrap_or(true),
+                skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
+            },
             "Validate" => Operation::Validate {
                 skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
             },
@@ -98,12 +106,12 @@ impl Parser<'_> {
                 operator: BinaryOperator::from_json(spec.need("aggregateFunction")?)?,
             },
             "Sort" => Operation::Sort {
-                comparators: comparators(spec)?,
+                comparators: self.comparators(spec)?,
                 limit: spec.integer("resultLimit")?.map(|limit| limit.max(0) as usize),
                 deduplicate: spec.flag("deduplicate")?.unwrap_or(true),
             },
-            "Min" => Operation::Min(comparators(spec)?),
-            "Max" => Operation::Max(comparators(spec)?),
+            "Min" => Operation::Min(self.comparators(spec)?),
+            "Max" => Operation::Max(self.comparators(spec)?),
             "Limit" => Operation::Limit {
                 count: spec
                     .need("resultLimit")
@@ -125,25 +133,66 @@ impl Parser<'_> {
             "ToMap" => self.to_map(spec)?,
             "DiscardOutput" => Operation::DiscardOutput,
             "GetSchema" => Operation::GetSchema,
-            "GetTraits" => Operation::GetTraits,
+            "GetTraits" => {
+                Operation::GetTraits { current: spec.flag("currentTraits")?.unwrap_or(true) }
+            }
+            "HasTrait" => {
+                spec.need("trait")?;
+                let name = spec.text("trait")?.unwrap_or_default().into();
+                let current = spec.flag("currentTraits")?.unwrap_or(true);
+                Operation::HasTrait { name, current }
+            }
             _ => return Err(spec.unknown("operation")),
         })
     }
 
     /// The input, where the operation does not read it in a way of its own.
-    fn input(&self, spec: &Spec<'_>, operation: &Operation) -> Result<Option<Vec<Value>>> {
+    fn input(&self, spec: &Spec<'_>, operation: &Operation) -> Result<Option<Value>> {
         let Some(json) = spec.get("input") else { return Ok(None) };
         if matches!(operation, Operation::GetElementsInRanges(..))
             || spec.short().ends_with("Pairs")
         {
             return Ok(None);
         }
-        let items = match json {
-            Json::Array(items) => items.as_slice(),
-            one => std::slice::from_ref(one),
+        let takes_many =
+            catalogue::find(spec.class).and_then(|it| it.input) == Some(Type::Iterable);
+        let read = match unwrapped(json) {
+            Json::Array(items) => {
+                items.iter().map(Value::from_json).collect::<Result<_>>().map(Value::list)
+            }
+            _ if takes_many => return Err(spec.wrong("a list is wanted", "input")),
+            _ => Value::from_json(json),
         };
-        let read = items.iter().map(Value::from_json).collect::<Result<Vec<_>>>();
         read.map(Some).map_err(|error| error.with("at", "input"))
+    }
+
+    fn comparators(&self, spec: &Spec<'_>) -> Result<Vec<Comparator>> {
+        spec.need("comparators")?;
+        let list = spec.list("comparators")?.unwrap_or_default();
+        list.iter().map(|json| self.comparator(json)).collect()
+    }
+
+    fn comparator(&self, json: &Json) -> Result<Comparator> {
+        let spec = Spec::new(json)?;
+        if spec.short() != "ElementPropertyComparator" {
+            return Err(spec.unknown("comparator"));
+        }
+        let property = spec.text("property")?.unwrap_or_default();
+        let groups = spec.texts("groups")?;
+        for name in &groups {
+            let group = self.schema.group(name);
+            let group =
+                group.ok_or_else(|| spec.wrong("a group does not exist in the schema", name))?;
+            let class = group.shape().slot(property).map(|slot| group.classes()[slot]);
+            if class.is_some_and(|class| !class.is_comparable()) {
+                return Err(spec.wrong("a property has no order", property));
+            }
+        }
+        Ok(Comparator {
+            property: property.into(),
+            groups: groups.into_iter().map(Into::into).collect(),
+            reversed: spec.flag("reversed")?.unwrap_or(false),
+        })
     }
 
     /// A view from `{"entities": {group: {"groupBy", "elementAggregator"}}, …}`.
@@ -212,22 +261,6 @@ fn functions(spec: &Spec<'_>) -> Result<Vec<Function>> {
             list.iter().map(Function::from_json).collect()
         }
     }
-}
-
-fn comparators(spec: &Spec<'_>) -> Result<Vec<Comparator>> {
-    let read = |json: &Json| {
-        let spec = Spec::new(json)?;
-        if spec.short() != "ElementPropertyComparator" {
-            return Err(spec.unknown("comparator"));
-        }
-        Ok(Comparator {
-            property: spec.text("property")?.unwrap_or_default().into(),
-            groups: spec.texts("groups")?.into_iter().map(Into::into).collect(),
-            reversed: spec.flag("reversed")?.unwrap_or(false),
-        })
-    };
-    spec.need("comparators")?;
-    spec.list("comparators")?.unwrap_or_default().iter().map(read).collect()
 }
 
 fn edge_vertices(spec: &Spec<'_>) -> Result<EdgeVertices> {

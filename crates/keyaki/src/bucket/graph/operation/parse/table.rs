@@ -6,8 +6,6 @@ use super::super::{CsvStyle, Operation, Table};
 use super::{Parser, Spec};
 use crate::error::Result;
 
-const DEFAULT_FIELDS: [&str; 4] = ["VERTEX", "GROUP", "SOURCE", "DESTINATION"];
-
 impl Parser<'_> {
     pub(super) fn to_csv(&self, spec: &Spec<'_>) -> Result<Operation> {
         let generator = spec.get("csvGenerator").or_else(|| spec.get("elementGenerator"));
@@ -19,10 +17,6 @@ impl Parser<'_> {
             return Err(generator.unknown("generator"));
         }
         let mut table = table(&generator)?;
-        if generator.flag("includeDefaultFields")?.unwrap_or(false) {
-            let fields = DEFAULT_FIELDS.map(|name| (name.into(), name.into()));
-            table.fields.splice(0..0, fields);
-        }
         if generator.flag("includeSchemaProperties")?.unwrap_or(false) {
             self.add_properties(&mut table);
         }
