@@ -100,7 +100,7 @@ fn form(parameters: &str) -> Option<Form> {
         let layout = Layout::from_json(&json["layout"])?;
         let schema = Schema::with_layout(&json["schema"], layout)?;
         let group = Arc::clone(schema.groups().next().ok_or_else(damaged)?);
-        Ok(Form { group, vertices, package: key::named(text("keyPackage")?)? })
+        Ok(Form { group, vertices, package: key::by_name(text("keyPackage")?)? })
     };
     let form = read();
     if let Err(error) = &form {

@@ -72,7 +72,7 @@ impl Stored {
             .build()
             .unwrap();
         let schema = Arc::new(Schema::from_json(schema)?);
-        let package = key::named(package_name(package))?;
+        let package = key::by_name(package_name(package))?;
         let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
         let _inside = runtime.enter();
         let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };

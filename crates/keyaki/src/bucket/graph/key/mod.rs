@@ -109,7 +109,7 @@ pub trait KeyPackage: Debug + Send + Sync {
 ///
 /// # Errors
 /// `Invalid` if there is none.
-pub fn named(name: &str) -> Result<&'static dyn KeyPackage> {
+pub fn by_name(name: &str) -> Result<&'static dyn KeyPackage> {
     const PACKAGES: [&dyn KeyPackage; 2] = [&ByteEntity, &Classic];
     let found = PACKAGES.into_iter().find(|package| package.name() == name);
     found.ok_or_else(|| Error::invalid("no such key package").with("keyPackage", name))
