@@ -1,15 +1,15 @@
 //! The same graph by hand: the same cells in RocksDB, by sorted files with merge operands, and nothing above it.
 //!
 //! Keys and values are what the library stores, byte for byte but for the commit's time (`docs/format.md`), which
-//! [`Bare::check`] makes sure of. Two threads make files while a third waits for neither: as fast as one gets here.
+//! the suite makes sure of. Two threads make files and take them in: as fast as one gets here.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use keyaki::settings::EmbeddedSettings;
 use rocksdb::{
-    BottommostLevelCompaction, CompactOptions, DB, IngestExternalFileOptions, MergeOperands,
-    Options, PrefixRange, ReadOptions, SstFileWriter, WaitForCompactOptions,
+    BottommostLevelCompaction, CompactOptions, DB, DBCompressionType, IngestExternalFileOptions,
+    MergeOperands, Options, PrefixRange, ReadOptions, SstFileWriter, WaitForCompactOptions,
 };
 
 use super::data::{Edge, Name};
@@ -24,7 +24,7 @@ const HEADER: usize = 11;
 
 pub struct Bare {
     db: DB,
-    options: Options,
+    file_options: Options,
     dir: PathBuf,
     space: [u8; 4],
 }
@@ -34,7 +34,11 @@ impl Bare {
         let mut options = bare::options(settings);
         options.set_merge_operator_associative("edges", fold);
         let db = DB::open(&options, dir)?;
-        Ok(Self { db, options, dir: dir.to_owned(), space })
+        // As the library's: quick to write, for compaction will soon write them anew.
+        let mut file_options = bare::options(settings);
+        file_options.set_merge_operator_associative("edges", fold);
+        file_options.set_bottommost_compression_type(DBCompressionType::Lz4);
+        Ok(Self { db, file_options, dir: dir.to_owned(), space })
     }
 
     /// Takes edges in, chunk by chunk.
@@ -56,25 +60,32 @@ impl Bare {
     }
 
     fn take_in(&self, edges: &[Edge], number: usize) -> Result<()> {
-        let mut cells: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(edges.len() * 2);
+        let mut bytes = Vec::with_capacity(edges.len() * 2 * 80);
+        let mut cells = Vec::with_capacity(edges.len() * 2);
         for edge in edges {
-            let value = value(edge);
-            cells.push((self.key(&edge.source, 2, &edge.destination, edge), value.clone()));
-            cells.push((self.key(&edge.destination, 3, &edge.source, edge), value));
-        }
-        cells.sort_by(|one, other| one.0.cmp(&other.0));
-        cells.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
-                kept.1 = folded([kept.1.as_slice(), &later.1].into_iter()).unwrap_or_default();
+            for (vertex, flag, other) in
+                [(&edge.source, 2, &edge.destination), (&edge.destination, 3, &edge.source)]
+            {
+                let key = bytes.len();
+                self.write_key(vertex, flag, other, edge, &mut bytes);
+                let value = bytes.len();
+                write_value(edge, &mut bytes);
+                cells.push(Cell { prefix: prefix(&bytes[key..]), key, value, end: bytes.len() });
             }
-            same
+        }
+        cells.sort_unstable_by(|one, other| {
+            let order = one.prefix.cmp(&other.prefix);
+            order.then_with(|| one.key(&bytes).cmp(other.key(&bytes))).then(one.key.cmp(&other.key))
         });
         let path = self.dir.join(format!("chunk-{number}.sst"));
-        let mut file = SstFileWriter::create(&self.options);
+        let mut file = SstFileWriter::create(&self.file_options);
         file.open(&path)?;
-        for (key, value) in &cells {
-            file.merge(key, value)?;
+        for same in cells.chunk_by(|one, other| one.key(&bytes) == other.key(&bytes)) {
+            let values = same.iter().map(|cell| cell.value(&bytes));
+            match same {
+                [only] => file.merge(only.key(&bytes), only.value(&bytes))?,
+                _ => file.merge(same[0].key(&bytes), folded(values).unwrap_or_default())?,
+            }
         }
         file.finish()?;
         let mut taking = IngestExternalFileOptions::default();
@@ -82,8 +93,7 @@ impl Bare {
         Ok(self.db.ingest_external_file_opts(&taking, vec![&path])?)
     }
 
-    fn key(&self, vertex: &Name, flag: u8, other: &Name, edge: &Edge) -> Vec<u8> {
-        let mut key = Vec::with_capacity(48);
+    fn write_key(&self, vertex: &Name, flag: u8, other: &Name, edge: &Edge, key: &mut Vec<u8>) {
         key.extend_from_slice(&self.space);
         key.extend_from_slice(vertex);
         key.extend_from_slice(&[0, flag, 0]);
@@ -93,7 +103,6 @@ impl Bare {
         key.push(1);
         key.extend_from_slice(edge.label.as_bytes());
         key.push(0);
-        key
     }
 
     /// Shows all that lies under a vertex.
@@ -138,13 +147,34 @@ impl Bare {
     }
 }
 
+/// A cell in a chunk's bytes.
+struct Cell {
+    prefix: u128,
+    key: usize,
+    value: usize,
+    end: usize,
+}
+
+impl Cell {
+    fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.key..self.value]
+    }
+
+    fn value<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.value..self.end]
+    }
+}
+
+/// What most keys differ in, behind the space that all have.
+fn prefix(key: &[u8]) -> u128 {
+    key.get(4..).and_then(|rest| rest.first_chunk()).map_or(0, |first| u128::from_be_bytes(*first))
+}
+
 /// Header, label, then how many properties, which are there, count and timestamp.
-fn value(edge: &Edge) -> Vec<u8> {
-    let mut value = Vec::with_capacity(32);
+fn write_value(edge: &Edge, value: &mut Vec<u8>) {
     value.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, edge.label.len() as u8]);
     value.extend_from_slice(edge.label.as_bytes());
-    write_properties(edge.count, edge.timestamp, &mut value);
-    value
+    write_properties(edge.count, edge.timestamp, value);
 }
 
 fn write_properties(count: i64, timestamp: i64, out: &mut Vec<u8>) {

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyaki::bucket::CommonOptions;
-use keyaki::bucket::graph::operation::{Budget, Executor, Limits, NoNames, Output, Step};
+use keyaki::bucket::graph::element::Directed;
+use keyaki::bucket::graph::operation::{
+    Budget, Executor, Limits, NoNames, Output, Plan, Side, Source, Step, Target,
+};
 use keyaki::bucket::graph::schema::{Group, Schema};
 use keyaki::bucket::graph::{Graph, Ingest, IngestOptions, key, rules};
 use keyaki::cell::SystemWallClock;
@@ -17,7 +20,7 @@ use keyaki::store::{Operation, Store};
 use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
-use super::data::Edge;
+use super::data::{Edge, Name, text};
 use crate::Result;
 
 const SCHEMA: &str = include_str!("schema.json");
@@ -98,6 +101,24 @@ impl Ours {
     /// An operation, ready to be run.
     pub fn step(&self, operation: &Json) -> Result<Step> {
         Ok(Step::from_json(operation, self.graph.schema(), &NoNames)?)
+    }
+
+    /// Reads all edges of a vertex; answers how many cells that were.
+    pub async fn edges_of(&self, vertex: &Name) -> Result<u64> {
+        let budget = Arc::new(Budget::new(Limits::default(), Arc::new(SystemWallClock)));
+        let plan = Plan {
+            target: Target::Vertices(vec![text(vertex).into()]),
+            groups: vec![self.follows.id()],
+            side: Side::Either,
+            directed: Directed::Either,
+            budget: Arc::clone(&budget),
+        };
+        let mut edges = self.graph.seen_by(self.reader.clone()).scan(plan).await?;
+        let mut found = 0;
+        while let Some(batch) = edges.next().await? {
+            found += batch.len() as u64;
+        }
+        Ok(found)
     }
 
     /// Runs an operation to its end; answers how many results it had and how many cells were read.

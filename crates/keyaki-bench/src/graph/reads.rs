@@ -85,7 +85,7 @@ fn seeds_json(seeds: &[Name]) -> Json {
     seeds.iter().map(|seed| json!({"class": "EntitySeed", "vertex": text(seed)})).collect()
 }
 
-/// All edges of random vertices, one after the other.
+/// All edges of random vertices, one after the other: as the reader gives them, and as an operation's answer.
 fn vertex(ground: &Ground<'_>, sides: &Sides) -> Result<Figure> {
     let vertices = data::seeds(ground.amounts.vertices);
     let view = json!({"edges": {"follows": {}}});
@@ -94,37 +94,47 @@ fn vertex(ground: &Ground<'_>, sides: &Sides) -> Result<Figure> {
         sides.ours.step(&json!({"class": "GetElements", "input": seed, "view": view}))
     };
     let steps = vertices.iter().map(step).collect::<Result<Vec<_>>>()?;
-    let mut costs = [None::<Cost>; 2];
-    let (mut by_hand, mut found) = (0, 0);
+    let mut best = [None::<Cost>; 3];
+    let mut found = [0; 3];
     for round in 0..=ROUNDS {
-        (by_hand, found) = (0, 0);
+        found = [0; 3];
+        let mut costs = [Cost::default(); 3];
+        let meter = Meter::start();
+        sides.ours.runtime().block_on(async {
+            for vertex in &vertices {
+                found[0] += sides.ours.edges_of(vertex).await?;
+            }
+            Result::<()>::Ok(())
+        })?;
+        costs[0] = meter.read();
         let meter = Meter::start();
         for vertex in &vertices {
             sides.bare.scan(vertex, |key, value| {
                 std::hint::black_box((key, value));
-                by_hand += 1;
+                found[1] += 1;
             })?;
         }
-        let bare = meter.read();
+        costs[1] = meter.read();
         let meter = Meter::start();
         sides.ours.runtime().block_on(async {
             for step in &steps {
-                // Elements that differ in their labels alone are one at query time, so cells are what counts.
-                found += sides.ours.run(step).await?.1;
+                // Elements that differ in their labels alone are one in an answer, so cells are what counts.
+                found[2] += sides.ours.run(step).await?.1;
             }
             Result::<()>::Ok(())
         })?;
-        let ours = meter.read();
+        costs[2] = meter.read();
         if round > 0 {
-            for (so_far, cost) in costs.iter_mut().zip([ours, bare]) {
+            for (so_far, cost) in best.iter_mut().zip(costs) {
                 *so_far = Some(so_far.map_or(cost, |so_far| so_far.least(cost)));
             }
         }
     }
-    if found != by_hand {
-        return Err(format!("{found} edges, and {by_hand} by hand").into());
+    if found[0] != found[1] || found[2] != found[1] {
+        return Err(format!("{found:?} edges: ours, by hand, and of operations").into());
     }
-    let costs = costs.map(Option::unwrap_or_default);
-    let figure = Figure::rates(VERTEX, "vertex/s", vertices.len(), costs).bar(0.5);
-    Ok(figure.note("edges", found as f64))
+    let [ours, bare, operations] = best.map(Option::unwrap_or_default);
+    let figure = Figure::rates(VERTEX, "vertex/s", vertices.len(), [ours, bare]).bar(0.5);
+    let figure = figure.note("edges", found[0] as f64);
+    Ok(figure.note("operations_per_s", operations.rate(vertices.len())))
 }

@@ -26,11 +26,11 @@ const BATCH: usize = 1_000;
 /// Scans of one run over seeds.
 const RUN_SCANS: usize = 64;
 /// Runs at work at the same time.
-const RUNS_AHEAD: usize = 4;
-/// Batches that a run may be ahead.
-const BATCHES_AHEAD: usize = 2;
+const RUNS_AHEAD: usize = 3;
+/// Batches that a run may be ahead; enough that those behind the first seldom wait for it.
+const BATCHES_AHEAD: usize = 16;
 /// Parts of a space that is read whole.
-const PARTS: usize = 8;
+const PARTS: usize = 64;
 
 /// The graph as somebody sees it.
 pub struct Reader {
@@ -195,7 +195,7 @@ fn edge_jobs(
             jobs.push(Job {
                 form: group.form.clone(),
                 request: ScanRequest::range(group.space, partition.clone(), from, to),
-                ways: Ways::such(|_| true),
+                ways: Ways::all(),
                 copies,
                 within: None,
             });
@@ -236,24 +236,23 @@ impl Run {
         };
         let before = cells.cells_read();
         let block = cells.next_block().await?;
-        self.budget.scanned(cells.cells_read() - before)?;
+        let read = cells.cells_read() - before;
+        if read > 0 {
+            self.budget.scanned(read)?;
+        }
         let Some(block) = block else {
             self.open = None;
             return Ok(true);
         };
+        batch.reserve(block.len());
         for cell in block.iter() {
-            if let Some(way) = job.form.way(&cell)?
-                && !job.ways.has(way)
-            {
-                continue;
-            }
             if let Some((first, last)) = &job.within {
                 let vertex = cell.partition();
                 if *vertex < **first || *vertex > **last {
                     continue;
                 }
             }
-            batch.extend(job.form.read(&cell, job.copies)?);
+            batch.extend(job.form.read(&cell, job.ways, job.copies)?);
         }
         Ok(true)
     }

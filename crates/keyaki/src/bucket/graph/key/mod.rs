@@ -36,6 +36,12 @@ pub struct Ways(u8);
 impl Ways {
     const ALL: [Way; 3] = [Way::Out, Way::In, Way::Undirected];
 
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::such(|_| true)
+    }
+
     /// Those that hold.
     pub fn such(holds: impl Fn(Way) -> bool) -> Self {
         let bit = |way: &Way| 1 << *way as u8;
