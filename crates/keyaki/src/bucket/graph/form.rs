@@ -2,7 +2,7 @@
 //!
 //! | part      | content                                                                    |
 //! |-----------|----------------------------------------------------------------------------|
-//! | partition | the vertex                                                                 |
+//! | partition | the vertex, with a shard where the package has several                     |
 //! | sort      | rest of the row, group-by values, label if the group has one; where equal elements are kept apart, the commit's id and a number (u32) |
 //! | value     | the label as its visibility, the other properties as its payload           |
 
@@ -15,6 +15,9 @@ use super::value::{Class, KeyReader, Value, VertexEncoding, encode_part, encode_
 use crate::cell::key::{escape_into, unescape};
 use crate::engine::CellRef;
 use crate::error::{Error, Result};
+
+/// What ends a vertex before its shard.
+const END: u8 = 0x00;
 
 /// How one group is stored.
 #[derive(Debug, Clone)]
@@ -117,8 +120,10 @@ impl Form {
         let start = out.len();
         let so_far = |out: &Vec<u8>| (out.len() - start) as u32;
         let (source, destination, directed) = match &element.ends {
-            Ends::Vertex(vertex) => {
-                encode_vertex(vertex, self.vertices, out)?;
+            Ends::Vertex(value) => {
+                vertex.clear();
+                encode_vertex(value, self.vertices, vertex)?;
+                self.partition(vertex, 0, out);
                 let partition = so_far(out);
                 self.package.entity(out);
                 out.extend_from_slice(rest);
@@ -135,7 +140,7 @@ impl Form {
             false => (Way::Undirected, Way::Undirected),
         };
         let mut copy = |vertex: &[u8], way, other: &[u8]| {
-            out.extend_from_slice(vertex);
+            self.partition(vertex, self.shard(other), out);
             let partition = so_far(out);
             escaped.clear();
             escape_into(other, escaped);
@@ -148,7 +153,64 @@ impl Form {
         Ok(KeyEnds { first, second })
     }
 
-    /// A vertex as a partition.
+    /// Appends the partition of a shard of a vertex.
+    fn partition(&self, vertex: &[u8], shard: u8, out: &mut Vec<u8>) {
+        if self.package.shards() == 1 {
+            out.extend_from_slice(vertex);
+            return;
+        }
+        escape_into(vertex, out);
+        out.extend_from_slice(&[END, shard]);
+    }
+
+    /// Which shard an edge is in, under one end, by the other.
+    fn shard(&self, other: &[u8]) -> u8 {
+        match self.package.shards() {
+            1 => 0,
+            shards => (crc32c::crc32c(other) % u32::from(shards)) as u8,
+        }
+    }
+
+    /// The partition of the edges between a vertex and another.
+    #[must_use]
+    pub fn partition_of_edge(&self, vertex: &[u8], other: &[u8]) -> Vec<u8> {
+        let mut partition = Vec::with_capacity(vertex.len() + 2);
+        self.partition(vertex, self.shard(other), &mut partition);
+        partition
+    }
+
+    /// The partitions of a vertex in which elements of the group may be.
+    pub fn partitions(&self, vertex: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let shards = if self.group.shape().is_edge { self.package.shards() } else { 1 };
+        (0..shards).map(move |shard| {
+            let mut partition = Vec::with_capacity(vertex.len() + 2);
+            self.partition(vertex, shard, &mut partition);
+            partition
+        })
+    }
+
+    /// The first partition of a vertex, and the last.
+    #[must_use]
+    pub fn partition_range(&self, first: &[u8], last: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        self.partition(first, 0, &mut from);
+        self.partition(last, self.package.shards() - 1, &mut to);
+        (from, to)
+    }
+
+    /// The vertex that a partition belongs to.
+    fn vertex_of(&self, cell: &CellRef<'_>) -> Result<Value> {
+        let partition = cell.partition();
+        if self.package.shards() == 1 {
+            return KeyReader::new(&partition).vertex(self.vertices);
+        }
+        let escaped = partition.split_last_chunk::<2>().filter(|(_, [end, _])| *end == END);
+        let (escaped, _) = escaped.ok_or_else(|| damaged(cell))?;
+        let vertex = unescape(escaped).map_err(|_| damaged(cell))?;
+        KeyReader::new(&vertex).vertex(self.vertices)
+    }
+
+    /// A vertex's bytes.
     ///
     /// # Errors
     /// `Invalid` if it can't be one.
@@ -199,7 +261,7 @@ impl Form {
         ways: Ways,
         copies: Copies,
     ) -> Result<(Option<Ends>, &'a [u8])> {
-        let vertex = || KeyReader::new(&cell.partition()).vertex(self.vertices);
+        let vertex = || self.vertex_of(cell);
         if !self.group.shape().is_edge {
             let rest = self.package.entity_rest(cell.sort()).ok_or_else(|| damaged(cell))?;
             return Ok((Some(Ends::Vertex(vertex()?)), rest));

@@ -44,7 +44,7 @@ struct Job {
     request: ScanRequest,
     ways: Ways,
     copies: Copies,
-    /// The first and the last vertex, where the scan may meet others.
+    /// The first and the last partition, where the scan may meet others.
     within: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -115,6 +115,7 @@ impl Reader {
         if first > last {
             return Ok(Vec::new());
         }
+        let (first, last) = group.form.partition_range(&first, &last);
         let engine = self.graph.bucket().store().engine();
         let Some(split) = engine.partitions_between(group.space, &first, &last) else {
             return self.whole(group, ways, Copies::Matched, Some((first, last))).await;
@@ -156,13 +157,20 @@ fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Resul
                 true => group.form.package.edges(ways),
                 false => vec![(Bound::Unbounded, Bound::Unbounded)],
             };
-            jobs.extend(ranges.into_iter().map(|(from, to)| Job {
-                form: group.form.clone(),
-                request: ScanRequest::range(group.space, vertex.clone(), from, to),
-                ways,
-                copies: Copies::Matched,
-                within: None,
-            }));
+            for partition in group.form.partitions(&vertex) {
+                jobs.extend(ranges.iter().map(|(from, to)| Job {
+                    form: group.form.clone(),
+                    request: ScanRequest::range(
+                        group.space,
+                        partition.clone(),
+                        from.clone(),
+                        to.clone(),
+                    ),
+                    ways,
+                    copies: Copies::Matched,
+                    within: None,
+                }));
+            }
         }
     }
     Ok(jobs)
@@ -183,7 +191,8 @@ fn edge_jobs(
             (any.form.vertex(&id.source)?, any.form.vertex(&id.destination)?);
         for way in any.form.package.seeded(id.directed, side).iter() {
             if directed.admits(way != Way::Undirected) {
-                keys.insert((source.clone(), any.form.edge_sort(way, &destination, b"")));
+                let partition = any.form.partition_of_edge(&source, &destination);
+                keys.insert((partition, any.form.edge_sort(way, &destination, b"")));
             }
         }
     }

@@ -44,7 +44,7 @@ fn classic_has_gaffers_rows() {
 
 #[test]
 fn rows_come_apart_again() {
-    for name in ["byteEntity", "classic"] {
+    for name in ["byteEntity", "classic", "sharded"] {
         let package = by_name(name).unwrap();
         for way in [Way::Out, Way::In, Way::Undirected] {
             let mut sort = Vec::new();
