@@ -1,4 +1,4 @@
-//! Keyaki beside the bare engine, on this machine: `keyaki-bench spine | cql | http [--json]`.
+//! Keyaki beside the bare engine, on this machine: `keyaki-bench spine | cql | http | graph [--json]`.
 //!
 //! A figure is a ratio between two runs of one process, so it means something on any machine;
 //! the timings beside it don't. The exit code says whether every figure reached its bar.
@@ -13,6 +13,7 @@ mod cells;
 mod cql;
 mod disk;
 mod figure;
+mod graph;
 mod http;
 mod meter;
 mod ours;
@@ -53,6 +54,17 @@ enum Suite {
         #[arg(long)]
         dir: Option<PathBuf>,
     },
+    /// The graph bucket beside RocksDB itself and what Gaffer does.
+    Graph {
+        #[command(flatten)]
+        choice: Choice,
+        /// Where the stores are made, and removed again; a real disk. [default: beside the build]
+        #[arg(long)]
+        dir: Option<PathBuf>,
+        /// How keys are laid out.
+        #[arg(long, default_value = "byteEntity")]
+        package: String,
+    },
     /// The handler that `http` starts to compare with.
     #[command(hide = true)]
     BareHttp,
@@ -77,6 +89,7 @@ fn main() -> ExitCode {
         Suite::Spine { choice, dir } => run_spine(choice, dir),
         Suite::Cql { choice } => run_cql(choice),
         Suite::Http { choice, dir } => run_http(choice, dir),
+        Suite::Graph { choice, dir, package } => run_graph(choice, dir, &package),
         Suite::BareHttp => http::bare::serve().map(|()| true),
     };
     match ran {
@@ -105,6 +118,18 @@ fn run_spine(choice: Choice, dir: Option<PathBuf>) -> Result<bool> {
 fn run_cql(choice: Choice) -> Result<bool> {
     let report = Report::new(choice.json, choice.only);
     Ok(cql::run(choice.scale, report)?.finish())
+}
+
+fn run_graph(choice: Choice, dir: Option<PathBuf>, package: &str) -> Result<bool> {
+    let place = match dir {
+        Some(dir) => dir,
+        None => beside_the_build()?,
+    };
+    let dir = disk::folder_in(&place)?;
+    let mut report = Report::new(choice.json, choice.only);
+    report.say(&disk::describe(dir.path())?);
+    graph::run(dir.path(), choice.scale, package, &mut report)?;
+    Ok(report.finish())
 }
 
 fn run_http(choice: Choice, dir: Option<PathBuf>) -> Result<bool> {

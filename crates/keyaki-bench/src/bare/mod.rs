@@ -16,7 +16,7 @@ mod group;
 mod options;
 
 pub use group::{Conditional, GroupCommit};
-pub use options::same;
+pub use options::{options, same};
 
 /// A bare database.
 pub struct Bare {
@@ -28,7 +28,7 @@ pub struct Bare {
 
 impl Bare {
     pub fn open(dir: &Path, settings: &EmbeddedSettings) -> Result<Self> {
-        let mut options = options::options(settings);
+        let mut options = options(settings);
         options.set_merge_operator_associative("sum", sum);
         let db = DB::open(&options, dir)?;
         let mut sync = WriteOptions::default();

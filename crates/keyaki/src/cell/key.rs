@@ -20,7 +20,7 @@ pub const KEY_BYTES_MAX: usize = 32 * 1024;
 /// Ends an escaped byte string; sorts below everything `escape` yields, so that a prefix comes first.
 pub(super) const END: u8 = 0x00;
 const ESCAPE: u8 = 0x01;
-const SPACE_BYTES: usize = size_of::<u32>();
+pub(crate) const SPACE_BYTES: usize = size_of::<u32>();
 
 /// Bytes that no encoder of this module and its neighbours has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,15 @@ pub fn successor_of_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut successor = prefix[..=last].to_vec();
     successor[last] += 1;
     Some(successor)
+}
+
+/// The first sixteen bytes as a number: it orders as they do, and where two are equal the rest decides.
+#[must_use]
+pub fn prefix(key: &[u8]) -> u128 {
+    let mut first = [0; 16];
+    let len = key.len().min(first.len());
+    first[..len].copy_from_slice(&key[..len]);
+    u128::from_be_bytes(first)
 }
 
 /// Appends `bytes` to `out` without zero bytes, in the same order: 00 -> 01 01, 01 -> 01 02.

@@ -190,6 +190,12 @@ impl Commit {
         self.route = route;
     }
 
+    /// Makes room for so many more cells with so many bytes.
+    pub fn reserve(&mut self, cells: usize, bytes: usize) {
+        self.slots.reserve(cells);
+        self.bytes.reserve(bytes);
+    }
+
     /// How it reaches the disk.
     #[must_use]
     pub fn route(&self) -> Route {

@@ -36,7 +36,7 @@
 //! | home writes of one commit | as all its writes | as all its writes | 15 MiB, 60,000 cells |
 //! | shards of an ordered view | as told | 1 | by settings, 4 |
 //! | partitions have an order | yes | yes | no |
-//! | rules of a space can change | yes | yes | no |
+//! | changed rules hold | at once | at once | in other processes half a second later |
 //! | processes | one | one | any number |
 
 use std::path::Path;

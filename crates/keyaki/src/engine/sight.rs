@@ -12,6 +12,7 @@ use super::rules::{self, Unfoldable, Verdict};
 use super::scan::CellRef;
 use super::space::Space;
 use crate::cell::Time;
+use crate::cell::value::Flags;
 use crate::error::Result;
 
 /// A cell after its space's rules; values are folded.
@@ -34,7 +35,8 @@ impl Space {
     /// # Errors
     /// `Corrupt` if the cell can't be read.
     pub(super) fn judge<'v>(&self, key: &[u8], value: &'v [u8], now: Time) -> Result<Judged<'v>> {
-        let value = match self.merges() {
+        let cell = CellRef::decode(key, value)?;
+        let value = match self.merges() && cell.value().flags.contains(Flags::UNFOLDED) {
             true => match fold::presentable(self.merge.as_deref(), value)? {
                 Presented::Whole(value) => value,
                 Presented::Unfoldable(why) => return Ok(Judged::Unfoldable(why)),
@@ -42,7 +44,13 @@ impl Space {
             false => Cow::Borrowed(value),
         };
         let Some(rule) = &self.keep else { return Ok(Judged::Kept(value)) };
-        Ok(match rules::verdict(rule.as_ref(), &CellRef::decode(key, &value)?, now) {
+        let verdict = match &value {
+            Cow::Borrowed(_) => rules::verdict(rule.as_ref(), &cell, now),
+            Cow::Owned(folded) => {
+                rules::verdict(rule.as_ref(), &CellRef::decode(key, folded)?, now)
+            }
+        };
+        Ok(match verdict {
             Some(Verdict::Keep) => Judged::Kept(value),
             Some(Verdict::Expired) => Judged::Expired,
             Some(Verdict::Invalid) => Judged::Invalid(value),

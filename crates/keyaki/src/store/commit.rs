@@ -91,6 +91,11 @@ impl<'a> Draft<'a> {
         self.commit.set_route(Route::Bulk);
     }
 
+    /// Makes room for so many more cells with so many bytes.
+    pub fn reserve(&mut self, cells: usize, bytes: usize) {
+        self.commit.reserve(cells, bytes);
+    }
+
     /// The home cell that derived cells of the primary at `sort` name as their owner.
     #[must_use]
     pub fn owner(&self, sort: &[u8]) -> Owner {

@@ -21,6 +21,8 @@ const BATCH: usize = 3;
 pub enum Package {
     /// The flag of an edge lies between its ends.
     ByteEntity,
+    /// The same, and edges lie in shards.
+    Sharded,
     /// The flag comes last, so an edge seed of either direction also finds edges the other way round.
     Classic,
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::form::Form;
-use super::key::KeyPackage;
+use super::form::{Copies, Form};
+use super::key::{KeyPackage, Ways};
+use super::operation::Sink;
 use super::rules;
 use super::scan::Reader;
 use super::schema::{Group, GroupId, Schema};
+use super::value::Value;
 use super::write::Writer;
 use crate::bucket::{CommonOptions, Usage};
 use crate::cell::visibility::Authorisations;
-use crate::engine::{SpaceId, SpaceSpec};
+use crate::engine::{ScanRequest, SpaceId, SpaceSpec};
 use crate::error::{Error, Result};
 use crate::store::{Bucket, BucketSpec, Operation};
 
@@ -127,6 +129,31 @@ impl Graph {
     #[must_use]
     pub fn writer(&self, user: Option<String>, operation: Option<Operation>) -> Writer {
         Writer::new(self.clone(), user, operation)
+    }
+
+    /// Erases a vertex: its entities, and all edges that touch it, under both their ends, whoever may see them. Answers
+    /// how many there were. It goes in steps; one that was interrupted is done again and finds what is left.
+    ///
+    /// # Errors
+    /// `Invalid` if it can't be a vertex of the graph; those of storage.
+    pub async fn erase(&self, vertex: &Value, user: Option<String>) -> Result<u64> {
+        let writer = self.writer(user, None);
+        let engine = self.bucket().store().engine();
+        let mut erased = 0;
+        for StoredGroup { form, space } in self.inner.groups.iter().flatten() {
+            for partition in form.partitions(&form.vertex(vertex)?) {
+                let mut scan = engine.scan(ScanRequest::partition(*space, partition)).await?;
+                while let Some(block) = scan.next_block().await? {
+                    let mut elements = Vec::with_capacity(block.len());
+                    for cell in block.iter() {
+                        elements.extend(form.read(&cell, Ways::all(), Copies::Unmatched)?);
+                    }
+                    erased += elements.len() as u64;
+                    writer.delete(elements).await?;
+                }
+            }
+        }
+        Ok(erased)
     }
 
     /// The space of a group, as `explain` and checks name it.

@@ -2,19 +2,22 @@
 //!
 //! | part      | content                                                                    |
 //! |-----------|----------------------------------------------------------------------------|
-//! | partition | the vertex                                                                 |
+//! | partition | the vertex, with a shard where the package has several                     |
 //! | sort      | rest of the row, group-by values, label if the group has one; where equal elements are kept apart, the commit's id and a number (u32) |
 //! | value     | the label as its visibility, the other properties as its payload           |
 
 use std::sync::Arc;
 
 use super::element::{Element, Ends, Matched};
-use super::key::{KeyPackage, Way};
+use super::key::{KeyPackage, Way, Ways};
 use super::schema::Group;
 use super::value::{Class, KeyReader, Value, VertexEncoding, encode_part, encode_vertex};
 use crate::cell::key::{escape_into, unescape};
 use crate::engine::CellRef;
 use crate::error::{Error, Result};
+
+/// What ends a vertex before its shard.
+const END: u8 = 0x00;
 
 /// How one group is stored.
 #[derive(Debug, Clone)]
@@ -52,6 +55,24 @@ impl Places {
     }
 }
 
+/// Where the parts of an element's keys end, from where the first begins: partition and sort key of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyEnds {
+    /// Those of the cell, or that of the source.
+    pub first: [u32; 2],
+    /// Those of the destination's.
+    pub second: Option<[u32; 2]>,
+}
+
+/// Room that is used again for each element.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    vertex: Vec<u8>,
+    other: Vec<u8>,
+    escaped: Vec<u8>,
+    rest: Vec<u8>,
+}
+
 /// Which copies of its edges a scan wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copies {
@@ -69,36 +90,127 @@ impl Form {
     /// # Errors
     /// `Invalid` if a vertex or a group-by value can't be in a key.
     pub fn places(&self, element: &Element) -> Result<Places> {
-        let mut rest = Vec::new();
+        let mut bytes = Vec::new();
+        let ends = self.encode(element, &mut Scratch::default(), &mut bytes)?;
+        let mut at = 0;
+        let mut part = |end: u32| bytes[std::mem::replace(&mut at, end as usize)..at].to_vec();
+        let mut place =
+            |[partition, sort]: [u32; 2]| Place { partition: part(partition), sort: part(sort) };
+        Ok(Places { first: place(ends.first), second: ends.second.map(place) })
+    }
+
+    /// Appends the keys of an element's cells, one part after the other, and answers where each of these ends.
+    ///
+    /// # Errors
+    /// `Invalid` if a vertex or a group-by value can't be in a key; what was appended is then worth nothing.
+    pub fn encode(
+        &self,
+        element: &Element,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<KeyEnds> {
+        let Scratch { vertex, other, escaped, rest } = scratch;
+        rest.clear();
         for slot in self.group.group_by() {
-            encode_part(&element.properties[*slot], self.group.classes()[*slot], &mut rest)?;
+            encode_part(&element.properties[*slot], self.group.classes()[*slot], rest)?;
         }
         if let Some(slot) = self.group.visibility_slot() {
-            encode_part(&element.properties[slot], Class::String, &mut rest)?;
+            encode_part(&element.properties[slot], Class::String, rest)?;
         }
-        match &element.ends {
-            Ends::Vertex(vertex) => {
-                let mut sort = Vec::with_capacity(rest.len() + 1);
-                self.package.entity(&mut sort);
-                sort.extend_from_slice(&rest);
-                Ok(Places { first: Place { partition: self.vertex(vertex)?, sort }, second: None })
+        let start = out.len();
+        let so_far = |out: &Vec<u8>| (out.len() - start) as u32;
+        let (source, destination, directed) = match &element.ends {
+            Ends::Vertex(value) => {
+                vertex.clear();
+                encode_vertex(value, self.vertices, vertex)?;
+                self.partition(vertex, 0, out);
+                let partition = so_far(out);
+                self.package.entity(out);
+                out.extend_from_slice(rest);
+                return Ok(KeyEnds { first: [partition, so_far(out)], second: None });
             }
-            Ends::Edge { source, destination, directed, .. } => {
-                let (source, destination) = (self.vertex(source)?, self.vertex(destination)?);
-                let (out, back) = match directed {
-                    true => (Way::Out, Way::In),
-                    false => (Way::Undirected, Way::Undirected),
-                };
-                let first = self.edge_sort(out, &destination, &rest);
-                let second = (source != destination)
-                    .then(|| self.edge_sort(back, &source, &rest))
-                    .map(|sort| Place { partition: destination, sort });
-                Ok(Places { first: Place { partition: source, sort: first }, second })
-            }
+            Ends::Edge { source, destination, directed, .. } => (source, destination, *directed),
+        };
+        vertex.clear();
+        encode_vertex(source, self.vertices, vertex)?;
+        other.clear();
+        encode_vertex(destination, self.vertices, other)?;
+        let (there, back) = match directed {
+            true => (Way::Out, Way::In),
+            false => (Way::Undirected, Way::Undirected),
+        };
+        let mut copy = |vertex: &[u8], way, other: &[u8]| {
+            self.partition(vertex, self.shard(other), out);
+            let partition = so_far(out);
+            escaped.clear();
+            escape_into(other, escaped);
+            self.package.edge(way, escaped, out);
+            out.extend_from_slice(rest);
+            [partition, so_far(out)]
+        };
+        let first = copy(vertex, there, other);
+        let second = (vertex != other).then(|| copy(other, back, vertex));
+        Ok(KeyEnds { first, second })
+    }
+
+    /// Appends the partition of a shard of a vertex.
+    fn partition(&self, vertex: &[u8], shard: u8, out: &mut Vec<u8>) {
+        if self.package.shards() == 1 {
+            out.extend_from_slice(vertex);
+            return;
+        }
+        escape_into(vertex, out);
+        out.extend_from_slice(&[END, shard]);
+    }
+
+    /// Which shard an edge is in, under one end, by the other.
+    fn shard(&self, other: &[u8]) -> u8 {
+        match self.package.shards() {
+            1 => 0,
+            shards => (crc32c::crc32c(other) % u32::from(shards)) as u8,
         }
     }
 
-    /// A vertex as a partition.
+    /// The partition of the edges between a vertex and another.
+    #[must_use]
+    pub fn partition_of_edge(&self, vertex: &[u8], other: &[u8]) -> Vec<u8> {
+        let mut partition = Vec::with_capacity(vertex.len() + 2);
+        self.partition(vertex, self.shard(other), &mut partition);
+        partition
+    }
+
+    /// The partitions of a vertex in which elements of the group may be.
+    pub fn partitions(&self, vertex: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let shards = if self.group.shape().is_edge { self.package.shards() } else { 1 };
+        (0..shards).map(move |shard| {
+            let mut partition = Vec::with_capacity(vertex.len() + 2);
+            self.partition(vertex, shard, &mut partition);
+            partition
+        })
+    }
+
+    /// The first partition of a vertex, and the last.
+    #[must_use]
+    pub fn partition_range(&self, first: &[u8], last: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        self.partition(first, 0, &mut from);
+        self.partition(last, self.package.shards() - 1, &mut to);
+        (from, to)
+    }
+
+    /// The vertex that a partition belongs to.
+    fn vertex_of(&self, cell: &CellRef<'_>) -> Result<Value> {
+        let partition = cell.partition();
+        if self.package.shards() == 1 {
+            return KeyReader::new(&partition).vertex(self.vertices);
+        }
+        let escaped = partition.split_last_chunk::<2>().filter(|(_, [end, _])| *end == END);
+        let (escaped, _) = escaped.ok_or_else(|| damaged(cell))?;
+        let vertex = unescape(escaped).map_err(|_| damaged(cell))?;
+        KeyReader::new(&vertex).vertex(self.vertices)
+    }
+
+    /// A vertex's bytes.
     ///
     /// # Errors
     /// `Invalid` if it can't be one.
@@ -119,27 +231,17 @@ impl Form {
         sort
     }
 
-    /// How an edge lies; none for an entity.
-    ///
-    /// # Errors
-    /// `Corrupt` if the key is not one of ours.
-    pub fn way(&self, cell: &CellRef<'_>) -> Result<Option<Way>> {
-        if !self.group.shape().is_edge {
-            return Ok(None);
-        }
-        let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
-        Ok(Some(parts.way))
-    }
-
     /// Reads an element; none if this copy of it is not wanted.
     ///
     /// # Errors
     /// `Corrupt` if the cell is not one of ours.
-    pub fn read(&self, cell: &CellRef<'_>, copies: Copies) -> Result<Option<Element>> {
-        let (ends, rest) = self.ends(cell, copies)?;
+    pub fn read(&self, cell: &CellRef<'_>, ways: Ways, copies: Copies) -> Result<Option<Element>> {
+        let (ends, rest) = self.ends(cell, ways, copies)?;
         let Some(ends) = ends else { return Ok(None) };
         let group = &self.group;
-        let mut properties = vec![Value::Null; group.classes().len()];
+        // Quicker than cloning what has nothing in it.
+        let mut properties = Vec::with_capacity(group.classes().len());
+        properties.resize_with(group.classes().len(), Value::default);
         let mut reader = KeyReader::new(rest);
         for slot in group.group_by() {
             properties[*slot] = reader.part(group.classes()[*slot])?;
@@ -153,13 +255,22 @@ impl Form {
         Ok(Some(element))
     }
 
-    fn ends<'a>(&self, cell: &CellRef<'a>, copies: Copies) -> Result<(Option<Ends>, &'a [u8])> {
-        let vertex = KeyReader::new(&cell.partition()).vertex(self.vertices)?;
+    fn ends<'a>(
+        &self,
+        cell: &CellRef<'a>,
+        ways: Ways,
+        copies: Copies,
+    ) -> Result<(Option<Ends>, &'a [u8])> {
+        let vertex = || self.vertex_of(cell);
         if !self.group.shape().is_edge {
             let rest = self.package.entity_rest(cell.sort()).ok_or_else(|| damaged(cell))?;
-            return Ok((Some(Ends::Vertex(vertex)), rest));
+            return Ok((Some(Ends::Vertex(vertex()?)), rest));
         }
         let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
+        if !ways.has(parts.way) {
+            return Ok((None, parts.rest));
+        }
+        let vertex = vertex()?;
         let other = unescape(parts.other).map_err(|_| damaged(cell))?;
         let other = KeyReader::new(&other).vertex(self.vertices)?;
         let (mut ends, at) = match parts.way {

@@ -1,12 +1,25 @@
-//! Takes elements one by one, checks them, and writes them in chunks. Chunks are cut by the number of elements that
+//! Takes elements one by one, checks them, and writes them in chunks, the next one while earlier ones are on their way
+//! to the disk. Chunks are cut by the number of elements that
 //! come in, not of those that are let in: which are valid may change with time, and a file that is sent again must be
 //! cut as it was.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
 use super::bucket::Graph;
+use super::chunk::Chunk;
 use super::element::Element;
+use super::koryphe::BinaryOperator;
 use super::schema::Checks;
-use super::write::{CHUNK_ELEMENTS_MAX, Writer};
+use super::write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};
 use crate::error::{Error, Result};
+
+/// Smaller chunks are waited for at once.
+const AHEAD_ELEMENTS_MIN: usize = 5_000;
+/// Chunks on their way to the disk at the same time, where their order is of no matter.
+const AHEAD_CHUNKS: usize = 2;
 
 /// How many reasons a summary names.
 const REASONS_MAX: usize = 100;
@@ -54,13 +67,17 @@ pub struct Summary {
 
 /// An ingest under way.
 pub struct Ingest {
-    writer: Writer,
+    writer: Arc<Writer>,
     options: IngestOptions,
     chunk_elements: usize,
-    held: Vec<Element>,
+    chunk: Chunk,
     /// Elements of the chunk so far, those left out too.
     given: u64,
     seen: u64,
+    /// By whose time the elements of a chunk are judged.
+    now_ms: i64,
+    writing: VecDeque<JoinHandle<Result<ChunkAnswer>>>,
+    writing_max: usize,
     summary: Summary,
 }
 
@@ -68,13 +85,17 @@ impl Ingest {
     /// Begins.
     #[must_use]
     pub fn new(writer: Writer, options: IngestOptions) -> Self {
+        let writing_max = if is_ordered(writer.graph()) { 1 } else { AHEAD_CHUNKS };
         Self {
-            writer,
+            writer: Arc::new(writer),
             options,
             chunk_elements: CHUNK_ELEMENTS_MAX,
-            held: Vec::new(),
+            chunk: Chunk::default(),
             given: 0,
             seen: 0,
+            now_ms: 0,
+            writing: VecDeque::new(),
+            writing_max,
             summary: Summary::default(),
         }
     }
@@ -94,11 +115,17 @@ impl Ingest {
     pub async fn push(&mut self, element: Result<Element>) -> Result<()> {
         let index = self.seen;
         self.seen += 1;
+        if self.given == 0 {
+            self.now_ms = self.writer.graph().now_ms();
+        }
         self.given += 1;
-        match element.and_then(|element| checked(self.writer.graph(), element, self.options)) {
-            Ok(element) => self.held.push(element),
+        match element.and_then(|element| self.take(element)) {
+            Ok(()) => {}
             Err(error) if self.options.skip_invalid => self.reject(index, &error),
-            Err(error) => return Err(error.with("index", index)),
+            Err(error) => {
+                self.wait_until_writing(0).await?;
+                return Err(error.with("index", index));
+            }
         }
         if self.given as usize >= self.chunk_elements {
             self.flush().await?;
@@ -114,13 +141,22 @@ impl Ingest {
         if self.given > 0 {
             self.flush().await?;
         }
+        self.wait_until_writing(0).await?;
         Ok(self.summary)
     }
 
-    /// What became of the input so far.
+    /// What became of the input so far, but for chunks that are still on their way.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// Puts an element into the chunk as it may go into the graph.
+    fn take(&mut self, element: Element) -> Result<()> {
+        let graph = self.writer.graph();
+        let checks = if self.options.validate { Checks::At(self.now_ms) } else { Checks::None };
+        let element = graph.schema().admit(element, checks)?;
+        self.chunk.push(graph, &element)
     }
 
     fn reject(&mut self, index: u64, error: &Error) {
@@ -132,19 +168,61 @@ impl Ingest {
 
     async fn flush(&mut self) -> Result<()> {
         let given = std::mem::take(&mut self.given);
-        let answer = self.writer.write(std::mem::take(&mut self.held), given).await?;
+        let chunk = self.chunk.next();
+        let number = self.writer.number();
+        self.wait_until_writing(self.writing_max - 1).await?;
+        let writer = Arc::clone(&self.writer);
+        let write = async move { writer.write_chunk(chunk, number, given).await };
+        if self.chunk_elements < AHEAD_ELEMENTS_MIN {
+            let answer = write.await?;
+            self.note(answer);
+        } else {
+            self.writing.push_back(tokio::spawn(write));
+        }
+        Ok(())
+    }
+
+    /// Waits until so many chunks or fewer are on their way.
+    async fn wait_until_writing(&mut self, most: usize) -> Result<()> {
+        while self.writing.len() > most
+            && let Some(written) = self.writing.front_mut()
+        {
+            // Awaited in place: a caller that gives up in between forgets no chunk.
+            let answer = written.await;
+            self.writing.pop_front();
+            let interrupted =
+                |e| Error::internal("the writing of a chunk was interrupted").because(e);
+            self.note(answer.map_err(interrupted)??);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, answer: ChunkAnswer) {
         self.summary.accepted += answer.accepted;
         self.summary.aggregated += answer.aggregated;
         self.summary.chunks += 1;
         self.summary.replayed += u64::from(answer.replayed);
-        Ok(())
     }
 }
 
-/// An element as it may go into the graph.
-fn checked(graph: &Graph, element: Element, options: IngestOptions) -> Result<Element> {
-    let checks = if options.validate { Checks::At(graph.now_ms()) } else { Checks::None };
-    let element = graph.schema().admit(element, checks)?;
-    graph.stored(element.shape.number)?.form.places(&element)?;
-    Ok(element)
+/// Whether it matters which of two chunks comes first.
+fn is_ordered(graph: &Graph) -> bool {
+    let ordered = |operator: &BinaryOperator| {
+        !matches!(
+            operator,
+            BinaryOperator::Sum
+                | BinaryOperator::Product
+                | BinaryOperator::Min
+                | BinaryOperator::Max
+                | BinaryOperator::And
+                | BinaryOperator::Or
+                | BinaryOperator::FreqMap
+                | BinaryOperator::Sketch
+                | BinaryOperator::VisibilityAnd
+        )
+    };
+    graph
+        .schema()
+        .groups()
+        .any(|group| group.stored().iter().filter_map(|slot| group.operator(*slot)).any(ordered))
 }

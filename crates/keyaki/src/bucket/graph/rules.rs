@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::element::{Element, Ends};
 use super::form::{Copies, Form};
-use super::key;
+use super::key::{self, EdgeSort, Way, Ways};
 use super::koryphe::Predicate;
 use super::schema::{Definition, Group, Layout, Schema};
+use super::select::Slot;
 use super::value::{Class, Value, VertexEncoding};
 use crate::cell::Time;
 use crate::engine::{
     BucketId, CellRef, Keep, Merge, RuleSpec, Rules, SpaceSpec, Unfoldable, Verdict,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 const FOLD: &str = "graph.fold";
 const VALID: &str = "graph.valid";
@@ -26,7 +28,7 @@ const TAGGED: &str = "tagged";
 #[must_use]
 pub fn rules(book: Rules) -> Rules {
     book.with_merge(FOLD, |parameters| Some(Arc::new(Fold(form(parameters)?))))
-        .with_keep(VALID, |parameters| Some(Arc::new(Valid(form(parameters)?))))
+        .with_keep(VALID, |parameters| Some(Arc::new(Valid::new(form(parameters)?))))
 }
 
 /// The space of a group. Elements that are kept apart need no folding, and groups without validate functions no
@@ -100,7 +102,7 @@ fn form(parameters: &str) -> Option<Form> {
         let layout = Layout::from_json(&json["layout"])?;
         let schema = Schema::with_layout(&json["schema"], layout)?;
         let group = Arc::clone(schema.groups().next().ok_or_else(damaged)?);
-        Ok(Form { group, vertices, package: key::named(text("keyPackage")?)? })
+        Ok(Form { group, vertices, package: key::by_name(text("keyPackage")?)? })
     };
     let form = read();
     if let Err(error) = &form {
@@ -114,37 +116,77 @@ struct Fold(Form);
 
 impl Merge for Fold {
     fn fold(&self, payloads: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Unfoldable> {
-        let group = &self.0.group;
-        let unreadable = |_| Unfoldable("the properties of an element can't be read");
-        let (first, rest) = payloads.split_first().ok_or(Unfoldable("nothing to fold"))?;
-        let mut state = vec![Value::Null; group.classes().len()];
-        let mut input = state.clone();
-        group.decode_properties(first, &mut state).map_err(unreadable)?;
-        for payload in rest {
-            input.fill(Value::Null);
-            group.decode_properties(payload, &mut input).map_err(unreadable)?;
-            let folded = group.fold(&mut state, &mut input);
-            folded
-                .map_err(|_| Unfoldable("an operator can't take the properties of an element"))?;
-        }
-        let encoded = group.encode_properties(&state, out);
-        encoded.map_err(|_| Unfoldable("the properties of an element can't be stored"))
+        fold_payloads(&self.0.group, payloads.iter().copied(), out).map_err(|why| {
+            match why.kind() {
+                Kind::Corrupt => Unfoldable("the properties of an element can't be read"),
+                _ => Unfoldable("an operator can't take the properties of an element"),
+            }
+        })
     }
 }
 
+/// Folds the properties of equal elements, the earliest first.
+pub(super) fn fold_payloads<'a>(
+    group: &Group,
+    payloads: impl Iterator<Item = &'a [u8]>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut state = vec![Value::Null; group.classes().len()];
+    let mut input = state.clone();
+    for (place, payload) in payloads.enumerate() {
+        if place == 0 {
+            group.decode_properties(payload, &mut state)?;
+            continue;
+        }
+        input.fill(Value::Null);
+        group.decode_properties(payload, &mut input)?;
+        group.fold(&mut state, &mut input)?;
+    }
+    group.encode_properties(&state, out)
+}
+
 /// Keeps the elements that the validate functions take. What has aged off has expired; the rest is invalid.
-struct Valid(Form);
+struct Valid {
+    form: Form,
+    /// The verdicts on edges without and with a direction, where the validate functions look at nothing else.
+    by_direction: Option<[Verdict; 2]>,
+}
+
+impl Valid {
+    fn new(form: Form) -> Self {
+        let group = &form.group;
+        let mut slots = group.validators().iter().flat_map(|filter| &filter.selection);
+        let by_direction = group.shape().is_edge && slots.all(|slot| *slot == Slot::Directed);
+        let by_direction = by_direction.then(|| {
+            [false, true].map(|directed| {
+                let ends = Ends::edge(Value::Null, Value::Null, directed);
+                let shape = Arc::clone(group.shape());
+                verdict(group, &Element { shape, ends, properties: Vec::new() }, Time::ZERO)
+            })
+        });
+        Self { form, by_direction }
+    }
+}
 
 impl Keep for Valid {
     fn judge(&self, cell: &CellRef<'_>, now: Time) -> Verdict {
-        let Ok(Some(element)) = self.0.read(cell, Copies::Unmatched) else {
-            return Verdict::Invalid;
-        };
-        match self.0.group.failing(&element, (now.micros() / 1000) as i64) {
-            Ok(None) => Verdict::Keep,
-            Ok(Some(filter)) if is_age(&filter.predicate) => Verdict::Expired,
-            Ok(Some(_)) | Err(_) => Verdict::Invalid,
+        if let Some(verdicts) = &self.by_direction {
+            let parts = self.form.package.edge_parts(cell.sort());
+            let at = |parts: EdgeSort<'_>| verdicts[usize::from(parts.way != Way::Undirected)];
+            return parts.map_or(Verdict::Invalid, at);
         }
+        match self.form.read(cell, Ways::all(), Copies::Unmatched) {
+            Ok(Some(element)) => verdict(&self.form.group, &element, now),
+            _ => Verdict::Invalid,
+        }
+    }
+}
+
+fn verdict(group: &Group, element: &Element, now: Time) -> Verdict {
+    match group.failing(element, (now.micros() / 1000) as i64) {
+        Ok(None) => Verdict::Keep,
+        Ok(Some(filter)) if is_age(&filter.predicate) => Verdict::Expired,
+        Ok(Some(_)) | Err(_) => Verdict::Invalid,
     }
 }
 

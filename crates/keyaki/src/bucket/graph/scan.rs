@@ -26,11 +26,11 @@ const BATCH: usize = 1_000;
 /// Scans of one run over seeds.
 const RUN_SCANS: usize = 64;
 /// Runs at work at the same time.
-const RUNS_AHEAD: usize = 4;
-/// Batches that a run may be ahead.
-const BATCHES_AHEAD: usize = 2;
+const RUNS_AHEAD: usize = 3;
+/// Batches that a run may be ahead; enough that those behind the first seldom wait for it.
+const BATCHES_AHEAD: usize = 16;
 /// Parts of a space that is read whole.
-const PARTS: usize = 8;
+const PARTS: usize = 64;
 
 /// The graph as somebody sees it.
 pub struct Reader {
@@ -44,7 +44,7 @@ struct Job {
     request: ScanRequest,
     ways: Ways,
     copies: Copies,
-    /// The first and the last vertex, where the scan may meet others.
+    /// The first and the last partition, where the scan may meet others.
     within: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -115,6 +115,7 @@ impl Reader {
         if first > last {
             return Ok(Vec::new());
         }
+        let (first, last) = group.form.partition_range(&first, &last);
         let engine = self.graph.bucket().store().engine();
         let Some(split) = engine.partitions_between(group.space, &first, &last) else {
             return self.whole(group, ways, Copies::Matched, Some((first, last))).await;
@@ -156,13 +157,20 @@ fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Resul
                 true => group.form.package.edges(ways),
                 false => vec![(Bound::Unbounded, Bound::Unbounded)],
             };
-            jobs.extend(ranges.into_iter().map(|(from, to)| Job {
-                form: group.form.clone(),
-                request: ScanRequest::range(group.space, vertex.clone(), from, to),
-                ways,
-                copies: Copies::Matched,
-                within: None,
-            }));
+            for partition in group.form.partitions(&vertex) {
+                jobs.extend(ranges.iter().map(|(from, to)| Job {
+                    form: group.form.clone(),
+                    request: ScanRequest::range(
+                        group.space,
+                        partition.clone(),
+                        from.clone(),
+                        to.clone(),
+                    ),
+                    ways,
+                    copies: Copies::Matched,
+                    within: None,
+                }));
+            }
         }
     }
     Ok(jobs)
@@ -183,7 +191,8 @@ fn edge_jobs(
             (any.form.vertex(&id.source)?, any.form.vertex(&id.destination)?);
         for way in any.form.package.seeded(id.directed, side).iter() {
             if directed.admits(way != Way::Undirected) {
-                keys.insert((source.clone(), any.form.edge_sort(way, &destination, b"")));
+                let partition = any.form.partition_of_edge(&source, &destination);
+                keys.insert((partition, any.form.edge_sort(way, &destination, b"")));
             }
         }
     }
@@ -195,7 +204,7 @@ fn edge_jobs(
             jobs.push(Job {
                 form: group.form.clone(),
                 request: ScanRequest::range(group.space, partition.clone(), from, to),
-                ways: Ways::such(|_| true),
+                ways: Ways::all(),
                 copies,
                 within: None,
             });
@@ -236,24 +245,23 @@ impl Run {
         };
         let before = cells.cells_read();
         let block = cells.next_block().await?;
-        self.budget.scanned(cells.cells_read() - before)?;
+        let read = cells.cells_read() - before;
+        if read > 0 {
+            self.budget.scanned(read)?;
+        }
         let Some(block) = block else {
             self.open = None;
             return Ok(true);
         };
+        batch.reserve(block.len());
         for cell in block.iter() {
-            if let Some(way) = job.form.way(&cell)?
-                && !job.ways.has(way)
-            {
-                continue;
-            }
             if let Some((first, last)) = &job.within {
                 let vertex = cell.partition();
                 if *vertex < **first || *vertex > **last {
                     continue;
                 }
             }
-            batch.extend(job.form.read(&cell, job.copies)?);
+            batch.extend(job.form.read(&cell, job.ways, job.copies)?);
         }
         Ok(true)
     }

@@ -58,29 +58,42 @@ impl Writer {
         &self.graph
     }
 
-    /// Writes the elements of one chunk, checked before; `given` is how many it was cut from. A chunk of which nothing
-    /// is left has its number all the same.
+    /// Writes the elements of one chunk, checked before.
     ///
     /// # Errors
     /// `Conflict` if the operation was done before with another number of elements; those of storage.
-    pub async fn write(&self, elements: Vec<Element>, given: u64) -> Result<ChunkAnswer> {
+    pub async fn write(&self, elements: &[Element]) -> Result<ChunkAnswer> {
         let mut chunk = Chunk::default();
-        let accepted = elements.len() as u64;
-        for element in elements {
-            chunk.push(&self.graph, element)?;
-        }
-        let operation = self.operation("graph.add");
+        elements.iter().try_for_each(|element| chunk.push(&self.graph, element))?;
+        self.write_chunk(chunk, self.number(), elements.len() as u64).await
+    }
+
+    /// The number of the next chunk.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Writes a chunk; `given` is how many elements it was cut from. One of which nothing is left has its number all the
+    /// same.
+    pub(super) async fn write_chunk(
+        &self,
+        chunk: Chunk,
+        number: u64,
+        given: u64,
+    ) -> Result<ChunkAnswer> {
         if chunk.is_empty() {
             return Ok(ChunkAnswer { given, ..ChunkAnswer::default() });
         }
+        let accepted = chunk.len() as u64;
+        let operation = self.operation("graph.add", number);
         let packed = chunk.pack(&self.graph)?;
         let aggregated = packed.aggregated;
         let answer = ChunkAnswer { given, accepted, aggregated, replayed: false };
-        let home = home(operation.as_ref(), packed.first());
+        let home = home(operation.as_ref(), packed.first_vertex());
         let used = Usage { items: packed.size.elements as i64, bytes: packed.size.bytes as i64 };
         let bucket = self.graph.bucket();
         let committed = bucket.commit(&home, |draft| {
-            packed.write(draft);
+            packed.write(&self.graph, draft)?;
             used.add(bucket, draft)?;
             self.note(draft, "add", operation.as_ref(), &answer)
         });
@@ -90,8 +103,7 @@ impl Writer {
         }
     }
 
-    fn operation(&self, action: &str) -> Option<Operation> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    fn operation(&self, action: &str, number: u64) -> Option<Operation> {
         let mut operation = self.operation.clone()?;
         action.clone_into(&mut operation.action);
         operation.parameters = Parts::new().bytes(&operation.parameters).u64(number).into_bytes();
@@ -151,22 +163,18 @@ impl Writer {
 #[async_trait]
 impl Sink for Writer {
     async fn add(&self, elements: Vec<Element>) -> Result<()> {
-        let mut elements = elements.into_iter();
-        loop {
-            let chunk: Vec<Element> = elements.by_ref().take(CHUNK_ELEMENTS_MAX).collect();
-            if chunk.is_empty() {
-                return Ok(());
-            }
-            let given = chunk.len() as u64;
-            self.write(chunk, given).await?;
+        for chunk in elements.chunks(CHUNK_ELEMENTS_MAX) {
+            self.write(chunk).await?;
         }
+        Ok(())
     }
 
     async fn delete(&self, elements: Vec<Element>) -> Result<()> {
         for chunk in elements.chunks(CHUNK_ELEMENTS_MAX) {
-            let operation = self.operation("graph.delete");
+            let operation = self.operation("graph.delete", self.number());
             let cells = self.cells(chunk).await?;
-            let home = home(operation.as_ref(), cells.first().map(|(_, place)| place));
+            let first = cells.first().map(|(_, place)| place.partition.as_slice());
+            let home = home(operation.as_ref(), first);
             let given = chunk.len() as u64;
             let answer = ChunkAnswer { given, accepted: given, ..ChunkAnswer::default() };
             let committed = self.graph.bucket().commit(&home, |draft| {
@@ -184,12 +192,9 @@ impl Sink for Writer {
     }
 }
 
-fn home(operation: Option<&Operation>, first: Option<&Place>) -> Vec<u8> {
+fn home(operation: Option<&Operation>, first: Option<&[u8]>) -> Vec<u8> {
     let digest = operation.map(Operation::digest);
-    let digest = digest.unwrap_or_else(|| {
-        let vertex = first.map_or(&b""[..], |place| &place.partition);
-        blake3::hash(vertex).into()
-    });
+    let digest = digest.unwrap_or_else(|| blake3::hash(first.unwrap_or_default()).into());
     Parts::new().bytes(b"chunk").fixed(&digest).into_bytes()
 }
 

@@ -25,7 +25,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use tokio::sync::Semaphore;
 
 use super::commit::{Commit, Outcome};
-use super::rules::Rules;
+use super::rules::{RuleSpec, Rules};
 use super::scan::{Scan, ScanRequest, Split};
 use super::sight::Sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
@@ -304,6 +304,16 @@ impl Engine for CqlEngine {
     async fn drop_space(&self, space: SpaceId) -> Result<()> {
         let link = self.inner.cluster.link().await?;
         self.inner.retire_space(link, space).await.map(drop)
+    }
+
+    async fn change_rules(
+        &self,
+        space: SpaceId,
+        merge: Option<RuleSpec>,
+        keep: Option<RuleSpec>,
+    ) -> Result<()> {
+        let link = self.inner.cluster.link().await?;
+        self.inner.change_space(link, space, [merge, keep]).await
     }
 
     async fn all_spaces(&self) -> Result<Vec<SpaceRecord>> {

@@ -13,6 +13,7 @@ use super::fault::{self, Fate};
 use super::own::{BUCKETS, NOTHING, OWN, OWN_BUCKET, SPACES};
 use super::statements::Arg;
 use super::{Inner, random};
+use crate::engine::RuleSpec;
 use crate::engine::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec};
 use crate::error::{Error, Result};
 
@@ -151,6 +152,30 @@ impl Inner {
             }
         }
         Err(Error::unavailable("the space can't be dropped now").with("space", id.0))
+    }
+
+    /// Gives a space other rules, for all processes: each of them goes by these once it has looked at the list again.
+    pub(super) async fn change_space(
+        &self,
+        link: &Link,
+        id: SpaceId,
+        [merge, keep]: [Option<RuleSpec>; 2],
+    ) -> Result<()> {
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            let version = self.refresh_spaces(link).await?;
+            let space = self.spaces.usable(id)?;
+            let record = self.spaces.with_rules(id, merge.clone(), keep.clone())?;
+            // An attempt without an answer may have done it.
+            if record == space.record {
+                return Ok(());
+            }
+            if self.relist(link, version, &space.record, &record, None).await? {
+                self.spaces.set(record);
+                return Ok(());
+            }
+        }
+        Err(Error::unavailable("the rules of the space can't be changed now").with("space", id.0))
     }
 
     /// Notes that the cells of a dropped space are gone.

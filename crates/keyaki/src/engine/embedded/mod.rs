@@ -58,7 +58,7 @@ use writer::{Request, Shared};
 pub struct EmbeddedEngine {
     shared: Arc<Shared>,
     stamps: Arc<Stamps>,
-    options: Arc<Options>,
+    file_options: Arc<Options>,
     queue: Option<mpsc::Sender<Request>>,
     room: Room,
     writer: Option<JoinHandle<()>>,
@@ -92,6 +92,7 @@ impl EmbeddedEngine {
         let records = if new { Vec::new() } else { directory.read_spaces()? };
         let spaces = Arc::new(Spaces::new(records, rules));
         let mut options = options::options(&settings, &spaces, &clock);
+        let file_options = options::file_options(&settings, &spaces, &clock);
         if new {
             reserve.admit_new()?;
             options.create_if_missing(true);
@@ -127,7 +128,7 @@ impl EmbeddedEngine {
         Ok(Self {
             stamps: Stamps::new(shared.clock.clone()),
             shared,
-            options: Arc::new(options),
+            file_options: Arc::new(file_options),
             queue: Some(queue),
             room: Room::new(&settings),
             writer: Some(writer),
@@ -166,7 +167,7 @@ impl EmbeddedEngine {
         self.shared.writable()?;
         let room = self.room.bulk().await?;
         commit.carry(room);
-        let (shared, options) = (self.shared.clone(), self.options.clone());
+        let (shared, options) = (self.shared.clone(), self.file_options.clone());
         let (sealed, files) = blocking(move || {
             let sealed = commit.seal(&shared.spaces)?;
             if let Outlook::Full(full) = shared.reserve.look(&shared.db, sealed.bytes())? {

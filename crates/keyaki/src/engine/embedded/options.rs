@@ -42,6 +42,20 @@ pub fn options(
     options
 }
 
+/// The same for files of bulk commits: quick to write, for compaction will soon write them anew. RocksDB would compress
+/// them as the last level's.
+pub fn file_options(
+    settings: &EmbeddedSettings,
+    spaces: &Arc<Spaces>,
+    clock: &Arc<HybridClock>,
+) -> Options {
+    let mut options = options(settings, spaces, clock);
+    if settings.compression == Compression::Lz4ThenZstd {
+        compression(&mut options, Compression::Lz4);
+    }
+    options
+}
+
 /// How a commit group is written.
 pub fn write_options(durability: Durability) -> WriteOptions {
     let mut options = WriteOptions::default();

@@ -80,7 +80,7 @@ fn we_answer_as_gaffer_does() {
     all_cases(|schema, package, auths| Ok(Box::new(Graph::new(schema, package, auths)?)));
 }
 
-/// Tries all cases with both key packages.
+/// Tries all cases with every key package.
 pub fn all_cases(make: Make) {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gaffer");
     let mut paths: Vec<_> =
@@ -90,7 +90,7 @@ pub fn all_cases(make: Make) {
     let mut wrong = Vec::new();
     for path in paths {
         let case: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        for package in [Package::ByteEntity, Package::Classic] {
+        for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
             if let Err(difference) = difference(&case, package, make) {
                 wrong.push(format!("{} ({package:?}): {difference}", case["name"]));
             }

@@ -160,3 +160,30 @@ fn each_chunk_leaves_a_change_record() {
         assert_eq!(page.changes[0].change.user.as_deref(), Some("ann"));
     });
 }
+
+#[test]
+fn an_erased_vertex_is_gone_from_its_neighbours_too() {
+    for aggregate in [true, false] {
+        everywhere(&schema(aggregate), &[], |stored| {
+            let edges = vec![
+                edge("a", "b", 1),
+                edge("b", "a", 2),
+                edge("a", "a", 4),
+                edge("c", "b", 8),
+                edge("a", "b", 16),
+            ];
+            send(stored, "op", &edges, IngestOptions::default()).unwrap();
+            let vertex = "a".into();
+            let erase = || {
+                let erased = stored.graph.erase(&vertex, Some("ann".into()));
+                stored.runtime.block_on(erased).unwrap()
+            };
+            assert_eq!(erase(), if aggregate { 3 } else { 4 });
+            assert_eq!(stored.all().len(), 1);
+            let seed =
+                json!({"class": "GetElements", "input": [{"class": "EntitySeed", "vertex": "b"}]});
+            assert_eq!(stored.ask(&seed).unwrap().as_array().unwrap().len(), 1);
+            assert_eq!(erase(), 0, "again, it changes nothing");
+        });
+    }
+}

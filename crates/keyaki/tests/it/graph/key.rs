@@ -1,7 +1,7 @@
 //! The bytes of rows, which are promised.
 
 use keyaki::bucket::graph::element::Directed;
-use keyaki::bucket::graph::key::{KeyPackage, Way, Ways, named};
+use keyaki::bucket::graph::key::{KeyPackage, Way, Ways, by_name};
 use keyaki::bucket::graph::operation::Side;
 use keyaki::cell::key::{cell_key, escape_into};
 
@@ -23,7 +23,7 @@ fn entity(package: &dyn KeyPackage, vertex: &[u8]) -> Vec<u8> {
 
 #[test]
 fn byte_entity_has_gaffers_rows() {
-    let package = named("byteEntity").unwrap();
+    let package = by_name("byteEntity").unwrap();
     assert_eq!(entity(package, b"a"), b"a\0\x01");
     assert_eq!(edge(package, Way::Out, b"a", b"b"), b"a\0\x02\0b\0\x02");
     assert_eq!(edge(package, Way::In, b"b", b"a"), b"b\0\x03\0a\0\x03");
@@ -34,7 +34,7 @@ fn byte_entity_has_gaffers_rows() {
 
 #[test]
 fn classic_has_gaffers_rows() {
-    let package = named("classic").unwrap();
+    let package = by_name("classic").unwrap();
     assert_eq!(entity(package, b"a"), b"a\0", "engines end each partition");
     assert_eq!(edge(package, Way::Out, b"a", b"b"), b"a\0b\0\x02");
     assert_eq!(edge(package, Way::In, b"b", b"a"), b"b\0a\0\x03");
@@ -44,8 +44,8 @@ fn classic_has_gaffers_rows() {
 
 #[test]
 fn rows_come_apart_again() {
-    for name in ["byteEntity", "classic"] {
-        let package = named(name).unwrap();
+    for name in ["byteEntity", "classic", "sharded"] {
+        let package = by_name(name).unwrap();
         for way in [Way::Out, Way::In, Way::Undirected] {
             let mut sort = Vec::new();
             package.edge(way, b"oth\x01\x01er", &mut sort);
@@ -58,12 +58,12 @@ fn rows_come_apart_again() {
             assert_eq!(package.edge_parts(&sort[..3]), None, "{name}: cut off");
         }
     }
-    assert!(named("another").is_err());
+    assert!(by_name("another").is_err());
 }
 
 #[test]
 fn ranges_of_byte_entity_hold_one_way_only() {
-    let package = named("byteEntity").unwrap();
+    let package = by_name("byteEntity").unwrap();
     let flags = |side, directed| {
         let ranges = package.edges(Ways::of(side, directed));
         let within = |flag: &u8| {

@@ -125,7 +125,7 @@ fn storage_tells_what_a_list_in_memory_tells() {
     for seed in 0..24 {
         let auths: Vec<String> =
             ["x", "y"][..seed as usize % 3].iter().map(|name| (*name).to_owned()).collect();
-        for package in [Package::ByteEntity, Package::Classic] {
+        for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
             let stored = Stored::on_memory(&schema(), package, &auths).unwrap();
             play(seed, package, &stored, &auths);
             if seed < 6 {

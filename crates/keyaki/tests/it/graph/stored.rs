@@ -36,6 +36,7 @@ pub struct Stored {
 pub fn package_name(package: Package) -> &'static str {
     match package {
         Package::ByteEntity => "byteEntity",
+        Package::Sharded => "sharded",
         Package::Classic => "classic",
     }
 }
@@ -72,7 +73,7 @@ impl Stored {
             .build()
             .unwrap();
         let schema = Arc::new(Schema::from_json(schema)?);
-        let package = key::named(package_name(package))?;
+        let package = key::by_name(package_name(package))?;
         let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
         let _inside = runtime.enter();
         let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
@@ -142,7 +143,7 @@ impl Asked for Stored {
 
 /// Both engines that need no server.
 pub fn everywhere(schema: &Json, auths: &[String], test: impl Fn(&Stored)) {
-    for package in [Package::ByteEntity, Package::Classic] {
+    for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
         test(&Stored::on_memory(schema, package, auths).unwrap());
         test(&Stored::on_embedded(schema, package, auths).unwrap());
     }
@@ -254,4 +255,27 @@ fn a_changed_schema_adds_groups_and_changes_rules() {
         schema["edges"].as_object_mut().unwrap().remove("knows");
         assert!(stored.runtime.block_on(graph.changed(&schema)).is_err(), "groups stay");
     });
+}
+
+#[test]
+fn sharded_edges_lie_by_their_other_end_and_entities_in_the_first_shard() {
+    let stored = Stored::on_memory(&two_groups(), Package::Sharded, &[]).unwrap();
+    stored.add(&json!([edge("a", "b", 1), person("a", 1)]), &Json::Null).unwrap();
+    let keys = |group: &str| {
+        let engine = stored.graph.bucket().store().engine();
+        let group = stored.graph.schema().group(group).unwrap().id();
+        let space = stored.graph.space(group).unwrap();
+        stored.runtime.block_on(async {
+            let whole = engine.splits(space, 1).await.unwrap().remove(0);
+            let request = keyaki::engine::ScanRequest::split(space, whole);
+            let mut scan = engine.scan(request).await.unwrap();
+            let block = scan.next_block().await.unwrap().unwrap();
+            let key = |cell: keyaki::engine::CellRef<'_>| {
+                [&*cell.partition(), b"|", cell.sort()].concat()
+            };
+            block.iter().map(key).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(keys("person"), [b"a\0\x00|\x01"]);
+    assert_eq!(keys("knows"), [&b"a\0\x04|\x02\0b\0\x02"[..], b"b\0\x00|\x03\0a\0\x03"]);
 }

@@ -1,18 +1,20 @@
 //! Which keys do elements have? A key package says, as Gaffer's do; `tests/it/graph/key.rs` holds the bytes.
 //!
 //! A row is `vertex | 00 | the rest`: the vertex is the cell's partition, which engines escape and end with 00, and
-//! the rest begins its sort key. An entity is one cell, an edge two, one under each end; a loop is one. Behind the
+//! the rest begins its sort key. With several shards the partition is `escape(vertex) | 00 | shard`. An entity is one cell, an edge two, one under each end; a loop is one. Behind the
 //! row come the values of group-by and the label, and where equal elements are kept apart, the commit and a number.
 //! Each group has a space of its own, so a package never has to tell the rows of entities from those of edges.
 
 mod byte_entity;
 mod classic;
+mod sharded;
 
 use std::fmt::Debug;
 use std::ops::Bound;
 
 pub use byte_entity::ByteEntity;
 pub use classic::Classic;
+pub use sharded::Sharded;
 
 use super::element::Directed;
 use super::operation::Side;
@@ -35,6 +37,12 @@ pub struct Ways(u8);
 
 impl Ways {
     const ALL: [Way; 3] = [Way::Out, Way::In, Way::Undirected];
+
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::such(|_| true)
+    }
 
     /// Those that hold.
     pub fn such(holds: impl Fn(Way) -> bool) -> Self {
@@ -86,6 +94,11 @@ pub trait KeyPackage: Debug + Send + Sync {
     /// As buckets name it.
     fn name(&self) -> &'static str;
 
+    /// Over how many partitions the edges of a vertex are spread; entities are always in the first.
+    fn shards(&self) -> u8 {
+        1
+    }
+
     /// Begins the sort key of an entity.
     fn entity(&self, sort: &mut Vec<u8>);
 
@@ -109,8 +122,8 @@ pub trait KeyPackage: Debug + Send + Sync {
 ///
 /// # Errors
 /// `Invalid` if there is none.
-pub fn named(name: &str) -> Result<&'static dyn KeyPackage> {
-    const PACKAGES: [&dyn KeyPackage; 2] = [&ByteEntity, &Classic];
+pub fn by_name(name: &str) -> Result<&'static dyn KeyPackage> {
+    const PACKAGES: [&dyn KeyPackage; 3] = [&ByteEntity, &Classic, &Sharded];
     let found = PACKAGES.into_iter().find(|package| package.name() == name);
     found.ok_or_else(|| Error::invalid("no such key package").with("keyPackage", name))
 }

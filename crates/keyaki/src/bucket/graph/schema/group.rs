@@ -196,6 +196,12 @@ impl Group {
         Ok(self.failing(element, now_ms)?.is_none())
     }
 
+    /// The validate functions.
+    #[must_use]
+    pub fn validators(&self) -> &[Filter] {
+        &self.validators
+    }
+
     /// Whether there is anything to validate.
     #[must_use]
     pub fn has_validators(&self) -> bool {
