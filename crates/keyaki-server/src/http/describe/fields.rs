@@ -99,7 +99,7 @@ fn revision() -> (&'static str, Parameter) {
     ("revision", parameter.build())
 }
 
-fn query() -> Named<6> {
+fn query() -> Named<12> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Query, about, schema).build())
     };
@@ -115,6 +115,20 @@ fn query() -> Named<6> {
         one("from", "Only keys from this one on.", text()),
         one("to", "Only keys before this one.", text()),
         one("since", "Only changes after this one.", text().pattern(Some(TID))),
+        one(
+            "validate",
+            "Whether elements are checked against the schema; they are unless told otherwise.",
+            flag(),
+        ),
+        one(
+            "skipInvalidElements",
+            "Whether elements that fail are left out, instead of ending it.",
+            flag(),
+        ),
+        one("map", "Of CSV: what columns are to be called, as `column:name,column:name`.", text()),
+        one("group", "Of CSV: the group of rows that name none.", text()),
+        one("directed", "Of CSV: whether edges have a direction that do not say so.", flag()),
+        one("explain", "Whether to answer what the chain costs, not what it gives.", flag()),
     ]
 }
 
@@ -209,6 +223,10 @@ pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
         let header = HeaderBuilder::new().schema(Some(Object::with_type(Type::String)));
         (name, header.description(Some(about)).build())
     })
+}
+
+fn flag() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean)
 }
 
 fn text() -> ObjectBuilder {

@@ -2,14 +2,18 @@
 //! come in, not of those that are let in: which are valid may change with time, and a file that is sent again must be
 //! cut as it was.
 
-use super::bucket::Graph;
 use super::element::Element;
+use super::input::Given;
 use super::schema::Checks;
 use super::write::{CHUNK_ELEMENTS_MAX, Writer};
+use crate::cell::Tid;
 use crate::error::{Error, Result};
 
 /// How many reasons a summary names.
 const REASONS_MAX: usize = 100;
+
+/// A chunk ends too when the text of its elements is so long, for they are held until it is written.
+const CHUNK_BYTES_MAX: usize = 64 << 20;
 
 /// How elements are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +64,8 @@ pub struct Ingest {
     held: Vec<Element>,
     /// Elements of the chunk so far, those left out too.
     given: u64,
+    /// The text of the chunk so far.
+    bytes: usize,
     seen: u64,
     summary: Summary,
 }
@@ -74,6 +80,7 @@ impl Ingest {
             chunk_elements: CHUNK_ELEMENTS_MAX,
             held: Vec::new(),
             given: 0,
+            bytes: 0,
             seen: 0,
             summary: Summary::default(),
         }
@@ -92,18 +99,34 @@ impl Ingest {
     /// `Invalid` with the reason, unless such elements are skipped: what is in earlier chunks stays written; those
     /// of storage.
     pub async fn push(&mut self, element: Result<Element>) -> Result<()> {
+        self.take(Given { element, bytes: 0 }).await
+    }
+
+    /// Takes what was read of a text.
+    ///
+    /// # Errors
+    /// Those of [`Self::push`].
+    pub async fn take(&mut self, given: Given) -> Result<()> {
+        let Given { element, bytes } = given;
+        self.bytes += bytes;
         let index = self.seen;
         self.seen += 1;
         self.given += 1;
-        match element.and_then(|element| checked(self.writer.graph(), element, self.options)) {
+        match element.and_then(|element| checked(&self.writer, element, self.options)) {
             Ok(element) => self.held.push(element),
             Err(error) if self.options.skip_invalid => self.reject(index, &error),
             Err(error) => return Err(error.with("index", index)),
         }
-        if self.given as usize >= self.chunk_elements {
+        if self.given as usize >= self.chunk_elements || self.bytes >= CHUNK_BYTES_MAX {
             self.flush().await?;
         }
         Ok(())
+    }
+
+    /// The latest commit so far.
+    #[must_use]
+    pub fn tid(&self) -> Option<Tid> {
+        self.writer.done().tid
     }
 
     /// Writes what is left, and tells.
@@ -111,10 +134,16 @@ impl Ingest {
     /// # Errors
     /// Those of storage.
     pub async fn finish(mut self) -> Result<Summary> {
-        if self.given > 0 {
-            self.flush().await?;
-        }
+        self.end().await?;
         Ok(self.summary)
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub async fn end(&mut self) -> Result<()> {
+        if self.given > 0 { self.flush().await } else { Ok(()) }
     }
 
     /// What became of the input so far.
@@ -132,6 +161,7 @@ impl Ingest {
 
     async fn flush(&mut self) -> Result<()> {
         let given = std::mem::take(&mut self.given);
+        self.bytes = 0;
         let answer = self.writer.write(std::mem::take(&mut self.held), given).await?;
         self.summary.accepted += answer.accepted;
         self.summary.aggregated += answer.aggregated;
@@ -142,9 +172,11 @@ impl Ingest {
 }
 
 /// An element as it may go into the graph.
-fn checked(graph: &Graph, element: Element, options: IngestOptions) -> Result<Element> {
+fn checked(writer: &Writer, element: Element, options: IngestOptions) -> Result<Element> {
+    let graph = writer.graph();
     let checks = if options.validate { Checks::At(graph.now_ms()) } else { Checks::None };
     let element = graph.schema().admit(element, checks)?;
+    writer.check_label(&element)?;
     graph.stored(element.shape.number)?.form.places(&element)?;
     Ok(element)
 }

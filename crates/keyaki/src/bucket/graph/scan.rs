@@ -236,7 +236,7 @@ impl Run {
         };
         let before = cells.cells_read();
         let block = cells.next_block().await?;
-        self.budget.scanned(cells.cells_read() - before)?;
+        self.budget.scanned_of(job.form.group.id(), cells.cells_read() - before)?;
         let Some(block) = block else {
             self.open = None;
             return Ok(true);
