@@ -3,6 +3,7 @@
 //! `spec` reads what they all share: a class name, short or full, and fields. A class that we do not have is
 //! `Invalid` and named. Values of the wrong class are `Invalid` where Java would throw.
 
+pub mod catalogue;
 pub mod date;
 pub mod function;
 pub mod operator;

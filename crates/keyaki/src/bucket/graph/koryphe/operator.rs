@@ -5,7 +5,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Spec, wrong_class};
+use super::{Spec, catalogue, wrong_class};
 use crate::bucket::graph::value::{Class, ListKind, Text, Value};
 use crate::cell::visibility;
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl BinaryOperator {
     /// # Errors
     /// `Invalid` for an unknown class or field.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let spec = Spec::new(json)?;
+        let spec = Spec::new(json)?.listed(catalogue::operators(), "binary operator")?;
         let separator = || Ok::<_, Error>(spec.text("separator")?.unwrap_or(",").into());
         let operator = match spec.short() {
             "Sum" => Self::Sum,

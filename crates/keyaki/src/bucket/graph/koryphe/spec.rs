@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::catalogue::{self, Known};
 use crate::bucket::graph::value::{Value, short_name};
 use crate::error::{Error, Result};
 
@@ -46,6 +47,14 @@ impl<'a> Spec<'a> {
     #[must_use]
     pub fn is_in(&self, package: &str) -> bool {
         self.class.contains('.') && self.class.contains(package)
+    }
+
+    /// Refuses a class that is not listed.
+    ///
+    /// # Errors
+    /// `Invalid`, naming it.
+    pub fn listed(self, known: &'static [Known], what: &'static str) -> Result<Self> {
+        catalogue::find_in(known, self.class).map(|_| self).ok_or_else(|| self.unknown(what))
     }
 
     /// An unknown class.

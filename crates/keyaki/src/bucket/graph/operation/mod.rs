@@ -4,6 +4,7 @@
 //! any of it has run. `execute` runs a chain over a `Source` and a `Sink`, lazily, within a `Budget`.
 
 mod budget;
+pub mod catalogue;
 mod execute;
 mod parse;
 mod source;
@@ -112,6 +113,7 @@ pub enum Operation {
     },
     GetSchema,
     GetTraits,
+    HasTrait(Box<str>),
     SetVariable(Box<str>, Option<Value>),
     GetVariable(Box<str>),
     GetVariables(Vec<Box<str>>),
@@ -216,54 +218,6 @@ pub struct CsvStyle {
     pub quoted: bool,
     /// What stands for commas.
     pub comma: Option<Box<str>>,
-}
-
-impl Operation {
-    /// Whether it gives one thing, and not a stream.
-    fn gives_one(&self) -> bool {
-        matches!(
-            self,
-            Self::Count
-                | Self::CountGroups(_)
-                | Self::Min(_)
-                | Self::Max(_)
-                | Self::GetSchema
-                | Self::GetTraits
-        )
-    }
-
-    /// Whether it needs a stream.
-    fn takes_stream(&self) -> bool {
-        matches!(
-            self,
-            Self::AddElements { .. }
-                | Self::DeleteElements
-                | Self::Validate { .. }
-                | Self::GetElements(_)
-                | Self::GetAdjacentIds(_)
-                | Self::GetElementsWithinSet(_)
-                | Self::GetElementsBetweenSets(..)
-                | Self::GetWalks(_)
-                | Self::Aggregate(_)
-                | Self::Filter(_)
-                | Self::Transform(_)
-                | Self::Reduce { .. }
-                | Self::Join(_)
-                | Self::Sort { .. }
-                | Self::Min(_)
-                | Self::Max(_)
-                | Self::Limit { .. }
-                | Self::Count
-                | Self::CountGroups(_)
-                | Self::ToSet
-                | Self::ToList
-                | Self::ToVertices(_)
-                | Self::ToEntitySeeds
-                | Self::ToCsv(..)
-                | Self::ToMap(_)
-                | Self::ForEach(_)
-        )
-    }
 }
 
 impl Step {

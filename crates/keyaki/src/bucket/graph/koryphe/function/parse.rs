@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::pattern::Pattern;
-use super::super::{BinaryOperator, Predicate, Spec, date};
+use super::super::{BinaryOperator, Predicate, Spec, catalogue, date};
 use super::{Function, IfFunction};
 use crate::bucket::graph::value::{Class, Map, MapKind, Value};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ impl Function {
     /// # Errors
     /// `Invalid` for an unknown class, or fields that it can't have.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let spec = Spec::new(json)?;
+        let spec = Spec::new(json)?.listed(catalogue::functions(), "function")?;
         if let Some(simple) = simple(spec.short()) {
             return Ok(simple);
         }

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::super::Spec;
 use super::super::pattern::Pattern;
+use super::super::{Spec, catalogue};
 use super::{OrEqual, Predicate, Range, TimeRange};
 use crate::bucket::graph::value::{Class, Set, SetKind, Value};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ impl Predicate {
     /// # Errors
     /// `Invalid` for an unknown class, or fields that it can't have.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let spec = Spec::or_class(json, ADAPTED)?;
+        let spec = Spec::or_class(json, ADAPTED)?.listed(catalogue::predicates(), "predicate")?;
         let or_equal = || Ok::<_, Error>(OrEqual(spec.flag("orEqualTo")?.unwrap_or(false)));
         let list = || {
             let items = spec.list("predicates")?.unwrap_or_default();

@@ -191,6 +191,10 @@ impl Executor {
             }
             Operation::GetSchema => Output::Json(self.schema.to_json()),
             Operation::GetTraits => Output::Json(json!(TRAITS)),
+            Operation::HasTrait(name) => {
+                let known = TRAITS.contains(&&**name);
+                Output::Value(Value::Boolean(known))
+            }
             Operation::SetVariable(name, value) => {
                 let value = match value {
                     Some(value) => value.clone(),

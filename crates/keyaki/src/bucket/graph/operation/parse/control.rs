@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::super::catalogue::{self, Described};
 use super::super::{Condition, Join, JoinKind, Operation, Step};
 use super::{Function, Parser, Predicate, Spec};
 use crate::error::{Error, Result};
@@ -111,14 +112,23 @@ fn check_chain(steps: &[Step]) -> Result<()> {
     if steps.is_empty() {
         return Err(Error::invalid("Operation chain contains no operations"));
     }
-    for pair in steps.windows(2) {
-        let [before, after] = pair else { continue };
-        let fed = after.input.is_none() && after.operation.takes_stream();
-        if fed && before.operation.gives_one() {
+    let mut before: Option<&Described> = None;
+    for step in steps {
+        let own = catalogue::find(&step.class);
+        let first = match &step.operation {
+            Operation::Chain(inner) => {
+                inner.first().and_then(|first| catalogue::find(&first.class))
+            }
+            _ => own,
+        };
+        if let (Some(before), Some(first)) = (before, first)
+            && !before.feeds(first)
+        {
             return Err(Error::invalid("Invalid combination of operations")
-                .with("operation", &after.class)
-                .with("after", &before.class));
+                .with("operation", first.class)
+                .with("after", before.class));
         }
+        before = own.filter(|described| described.output.is_some());
     }
     Ok(())
 }

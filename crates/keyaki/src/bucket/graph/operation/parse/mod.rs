@@ -6,7 +6,7 @@ mod table;
 
 use serde_json::Value as Json;
 
-use super::{ByGroup, Comparator, EdgeVertices, Operation, Step};
+use super::{ByGroup, Comparator, EdgeVertices, Operation, Step, catalogue};
 use crate::bucket::graph::koryphe::predicate;
 use crate::bucket::graph::koryphe::{BinaryOperator, Function, Predicate, Spec};
 use crate::bucket::graph::schema::Schema;
@@ -66,6 +66,9 @@ impl Parser<'_> {
             Some(_) => Spec::or_class(json, "OperationChain")?,
             None => Spec::new(json)?,
         };
+        if catalogue::find(spec.class).is_none() {
+            return Err(spec.unknown("operation"));
+        }
         let operation = inner.operation(&spec)?;
         Ok(Step { class: spec.class.into(), input: inner.input(&spec, &operation)?, operation })
     }
@@ -126,6 +129,10 @@ impl Parser<'_> {
             "DiscardOutput" => Operation::DiscardOutput,
             "GetSchema" => Operation::GetSchema,
             "GetTraits" => Operation::GetTraits,
+            "HasTrait" => {
+                spec.need("trait")?;
+                Operation::HasTrait(spec.text("trait")?.unwrap_or_default().into())
+            }
             _ => return Err(spec.unknown("operation")),
         })
     }
