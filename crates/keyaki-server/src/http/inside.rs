@@ -48,6 +48,12 @@ impl Call<'_> {
             // A revision is its item's: nobody takes its name for a longer key.
             About::Item => entry.allows(domain, &self.principal, access, &format!("/{}", at[2])),
             About::Body => entry.allows_somewhere(domain, &self.principal, access),
+            About::Filled(template) => {
+                let filled = at[2..]
+                    .iter()
+                    .fold(template.to_owned(), |path, value| path.replacen("{}", value, 1));
+                entry.allows(domain, &self.principal, access, &filled)
+            }
             About::Chain(path) => [Access::Read, Access::Write]
                 .into_iter()
                 .any(|access| entry.allows(domain, &self.principal, access, path)),

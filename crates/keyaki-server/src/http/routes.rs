@@ -64,6 +64,8 @@ pub enum About {
     Item,
     /// What the body will name; somewhere in the bucket till then.
     Body,
+    /// This path, with what the template's further parameters say in it.
+    Filled(&'static str),
     /// This path, to read or to write: the chain in the body tells which.
     Chain(&'static str),
 }
@@ -181,6 +183,35 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
     ]),
     in_graph("graph-schema", "/v1/{domain}/{bucket}/graph/config/schema", vec![
         get(graph::schema, Inside(About::Path("/graph/config/schema"), |inside, _| Box::pin(async { inside.graph_schema() }))),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/{topic}", vec![
+        get(graph::config, Inside(About::Filled("/graph/config/{}"), |inside, asked| Box::pin(async move { inside.graph_config(asked.at[2]) }))),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/{topic}/{class}", vec![
+        get(graph::config_of, Inside(About::Filled("/graph/config/{}/{}"), |inside, asked| {
+            Box::pin(async move { inside.graph_config_of(asked.at[2], asked.at[3]) })
+        })),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/serialisedFields/{class}/classes", vec![
+        get(graph::field_classes, Inside(About::Filled("/graph/config/serialisedFields/{}/classes"), |inside, asked| {
+            Box::pin(async move { inside.field_classes(asked.at[2]) })
+        })),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations", vec![
+        get(graph::operations, Inside(About::Path("/graph/operations"), |inside, _| Box::pin(async { inside.operation_classes() }))),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations/{class}", vec![
+        get(graph::operation, Inside(About::Filled("/graph/operations/{}"), |inside, asked| {
+            Box::pin(async move { inside.operation_details(asked.at[2]) })
+        })),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations/{class}/{about}", vec![
+        get(graph::operation_about, Inside(About::Filled("/graph/operations/{}/{}"), |inside, asked| {
+            Box::pin(async move { inside.operation_about(asked.at[2], asked.at[3]) })
+        })),
+    ]),
+    in_graph("graph-version", "/v1/{domain}/{bucket}/graph/version", vec![
+        get(graph::version, Inside(About::Path("/graph/version"), |inside, _| Box::pin(async { inside.graph_version() }))),
     ]),
     in_graph("graph-status", "/v1/{domain}/{bucket}/graph/status", vec![
         get(graph::status, Inside(About::Path("/graph/status"), |inside, _| Box::pin(async { inside.graph_status() }))),

@@ -21,6 +21,20 @@ pub const BY_STATE: [&str; 1] = ["cursor"];
 /// Tags between commas, or a star.
 const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
+/// What can be asked about a graph.
+const TOPICS: [&str; 10] = [
+    "description",
+    "graphId",
+    "storeType",
+    "storeTraits",
+    "filterFunctions",
+    "transformFunctions",
+    "aggregationFunctions",
+    "elementGenerators",
+    "objectGenerators",
+    "serialisedFields",
+];
+
 pub fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
 }
@@ -36,7 +50,7 @@ pub fn parameters() -> impl Iterator<Item = (&'static str, Parameter)> {
 
 type Named<const N: usize> = [(&'static str, Parameter); N];
 
-fn path() -> Named<8> {
+fn path() -> Named<11> {
     let one = |name, about: &str, example: Value, schema: ObjectBuilder| {
         let parameter = field(name, ParameterIn::Path, about, schema);
         (name, parameter.required(Required::True).example(Some(example)).build())
@@ -69,6 +83,19 @@ fn path() -> Named<8> {
             text().enum_values(Some(docs::assets())),
         ),
         revision(),
+        one(
+            "topic",
+            "What is asked about.",
+            json!("filterFunctions"),
+            text().enum_values(Some(TOPICS)),
+        ),
+        one("class", "A class, by its short or full name.", json!("GetElements"), text()),
+        one(
+            "about",
+            "What is asked about it.",
+            json!("next"),
+            text().enum_values(Some(["next", "example", "all"])),
+        ),
         one("id", "A token's id.", json!("01940000-0000-7000-8000-000000000000"), tid()),
         one(
             "fingerprint",

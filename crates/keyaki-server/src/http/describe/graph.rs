@@ -61,3 +61,51 @@ pub fn status(s: Sketch) -> Sketch {
         .for_anybody()
         .answers_any("How it is.")
 }
+
+pub fn version(s: Sketch) -> Sketch {
+    s.says("graphVersion", TAG, "The version of Gaffer that a graph speaks", "")
+        .for_anybody()
+        .answers_plain("The version.")
+}
+
+pub fn config(s: Sketch) -> Sketch {
+    s.says("graphConfig", TAG, "What a graph is, and what can be said to it", "As Gaffer tells it.")
+        .for_anybody()
+        .answers_any("Names of classes, or what is asked for.")
+        .also_text(200, "text/plain")
+}
+
+pub fn config_of(s: Sketch) -> Sketch {
+    s.says("graphConfigOf", TAG, "The same, of one class", "")
+        .for_anybody()
+        .answers_any("Filter functions for the class, or its fields.")
+}
+
+pub fn field_classes(s: Sketch) -> Sketch {
+    s.says("graphFieldClasses", TAG, "The fields of a class, with their classes", "")
+        .for_anybody()
+        .answers_any("Classes by fields.")
+}
+
+pub fn operations(s: Sketch) -> Sketch {
+    s.says("graphOperations", TAG, "The operations that there are", "")
+        .for_anybody()
+        .answers_any("Their classes.")
+}
+
+pub fn operation(s: Sketch) -> Sketch {
+    s.says(
+        "graphOperation",
+        TAG,
+        "An operation",
+        "`details` answers this of all of them, `all` their classes.",
+    )
+    .for_anybody()
+    .answers_any("Its summary, fields, example, and what may follow it.")
+}
+
+pub fn operation_about(s: Sketch) -> Sketch {
+    s.says("graphOperationAbout", TAG, "What may follow an operation, or an example of it", "")
+        .for_anybody()
+        .answers_any("Classes, or an operation.")
+}

@@ -200,6 +200,11 @@ impl Sketch {
         self.answers(200, about).also_any(200).heads(200, &READ_HEADERS)
     }
 
+    /// Plain text that is asked about as everything that is read.
+    pub fn answers_plain(self, about: &str) -> Self {
+        self.answers(200, about).also_text(200, "text/plain").heads(200, &READ_HEADERS)
+    }
+
     /// Or JSON of any other shape.
     pub fn also_any(self, status: u16) -> Self {
         self.content(status, JSON, ContentBuilder::new().build())

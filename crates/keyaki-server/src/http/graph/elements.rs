@@ -16,7 +16,7 @@ use keyaki::{Error, Kind, Result as Done};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::flag;
+use super::{aside, flag};
 use crate::http::Answer;
 use crate::http::answer::value;
 use crate::http::body::{self, Whole};
@@ -89,10 +89,9 @@ impl InBucket<'_> {
         let turn = self.call.app.bounds.ingest().await?;
         let (blocks, blocks_in) = mpsc::channel(BLOCKS_AHEAD);
         let (batches, batches_in) = mpsc::channel(BATCHES_AHEAD);
-        let reading = tokio::task::spawn_blocking(move || read(input, blocks_in, batches));
+        let reading = aside(move || read(input, blocks_in, batches));
         let handle = Handle::current();
-        let writing =
-            tokio::task::spawn_blocking(move || handle.block_on(write(ingest, batches_in)));
+        let writing = aside(move || handle.block_on(write(ingest, batches_in)));
         let mut block = first;
         let fed = loop {
             // Whoever no longer takes text has found something wrong with it.
@@ -100,7 +99,8 @@ impl InBucket<'_> {
                 break Ok(());
             }
             if text.over {
-                break Ok(drop(blocks.send(None).await));
+                let _ = blocks.send(None).await;
+                break Ok(());
             }
             let next = match self.look_again(Access::Write, PATH).await {
                 Ok(()) => text.block().await,

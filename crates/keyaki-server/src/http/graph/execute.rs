@@ -14,7 +14,7 @@ use keyaki::bucket::graph::json::read_operation;
 use keyaki::bucket::graph::operation::{Budget, Executor, NoNames, Output, Step};
 use keyaki::catalog::{Access, BucketKind};
 
-use super::{Waiting, flag};
+use super::{Waiting, aside, flag};
 use crate::http::Answer;
 use crate::http::answer::value;
 use crate::http::body::{self, Whole};
@@ -90,7 +90,7 @@ impl InBucket<'_> {
             true => read(),
             false => {
                 let broken = |_| Problem::new(&problem::INTERNAL, "the chain could not be read");
-                tokio::task::spawn_blocking(read).await.map_err(broken)?
+                aside(read).await.map_err(broken)?
             }
         }
         .map_err(unread)?;

@@ -8,6 +8,7 @@ use http::request::Parts;
 use keyaki::bucket::graph::{Graph, Writer};
 use keyaki::store::Operation;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::inside::InBucket;
 use super::path::Query;
@@ -47,4 +48,13 @@ fn flag(query: &Query, name: &str) -> Result<Option<bool>, Problem> {
         Some("false") => Ok(Some(false)),
         Some(_) => Err(Problem::bad_request("neither `true` nor `false`").with("parameter", name)),
     }
+}
+
+/// Does what takes long on a thread of its own, so that other requests don't wait for it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "reading text is no engine's work, and may take long"
+)]
+fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
 }

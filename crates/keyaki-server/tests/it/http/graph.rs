@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Reply, Server, open_bucket};
+use super::{Case, Reply, Server, open_bucket};
 
 cases! {
     we_answer_as_gaffer_does,
@@ -19,6 +19,7 @@ cases! {
     schemas_may_grow_but_not_shrink,
     quotas_hold_for_graphs,
     chains_that_write_count_once,
+    what_gaffers_client_asks_about_a_graph,
 }
 
 /// Two groups whose counts are summed.
@@ -399,4 +400,48 @@ fn chains_that_write_count_once(server: &Server) {
     }
     let all = all(server);
     assert_eq!(all[0]["properties"]["count"]["java.lang.Long"], 5, "{all}");
+}
+
+fn what_gaffers_client_asks_about_a_graph(server: &Server) {
+    with_graph(server);
+    let get = |path: &str| server.ask("GET", &(at("g") + path)).send();
+    for path in ["/graph/operations", "/graph/operations/", "/graph/operations/all"] {
+        let all = get(path).value();
+        let class = json!("uk.gov.gchq.gaffer.operation.impl.get.GetElements");
+        assert!(all.as_array().unwrap().contains(&class), "{path}");
+    }
+    let detail =
+        get("/graph/operations/uk.gov.gchq.gaffer.operation.impl.get.GetAllElements").value();
+    assert_eq!(detail["name"], "uk.gov.gchq.gaffer.operation.impl.get.GetAllElements");
+    assert!(
+        detail["summary"].is_string() && detail["exampleJson"]["class"].is_string(),
+        "{detail}"
+    );
+    assert_eq!(get("/graph/operations/GetAllElements/next").value(), detail["next"]);
+    assert_eq!(get("/graph/operations/GetAllElements/example").value(), detail["exampleJson"]);
+    for path in ["/graph/operations/details", "/graph/operations/details/all"] {
+        assert!(get(path).value().as_array().unwrap().contains(&detail), "{path}");
+    }
+    for topic in [
+        "storeTraits",
+        "filterFunctions/",
+        "transformFunctions",
+        "aggregationFunctions",
+        "filterFunctions/java.lang.Long",
+        "elementGenerators",
+        "objectGenerators",
+    ] {
+        assert!(get(&format!("/graph/config/{topic}")).value().is_array(), "{topic}");
+    }
+    assert_eq!(get("/graph/config/graphId").text(), "g");
+    for path in ["/graph/version", "/graph/config/description", "/graph/config/storeType"] {
+        assert_eq!(get(path).status, 200, "{path}");
+    }
+    let fields = get("/graph/config/serialisedFields/IsMoreThan").value();
+    assert!(fields.as_array().unwrap().contains(&json!("orEqualTo")), "{fields}");
+    assert!(
+        get("/graph/config/serialisedFields/IsMoreThan/classes").value()["orEqualTo"].is_string()
+    );
+    get("/graph/operations/Nope").demand_problem(404);
+    get("/graph/config/nope").demand_problem(404);
 }

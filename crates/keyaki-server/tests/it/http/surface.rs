@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Server, open_bucket};
 
 /// Values that make paths of templates.
-const VALUES: [(&str, &str); 7] = [
+const VALUES: [(&str, &str); 10] = [
     ("domain", "d.example"),
     ("bucket", "b"),
     ("key", "item"),
@@ -13,6 +13,9 @@ const VALUES: [(&str, &str); 7] = [
     ("id", "01940000-0000-7000-8000-000000000000"),
     ("fingerprint", "21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9"),
     ("slug", "not-found"),
+    ("topic", "storeTraits"),
+    ("class", "GetElements"),
+    ("about", "next"),
 ];
 
 fn document(server: &Server) -> Value {

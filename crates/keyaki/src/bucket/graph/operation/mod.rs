@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 pub use budget::{Budget, Limits};
-pub use execute::{Executor, Output};
+pub use execute::{Executor, Output, TRAITS};
 pub use parse::{Names, NoNames};
 pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
 

@@ -25,7 +25,7 @@ use crate::bucket::graph::value::{Set, SetKind, Value};
 use crate::error::{Error, Result};
 
 /// What Gaffer's Accumulo store says of itself.
-const TRAITS: [&str; 11] = [
+pub const TRAITS: [&str; 11] = [
     "VISIBILITY",
     "INGEST_AGGREGATION",
     "QUERY_AGGREGATION",
