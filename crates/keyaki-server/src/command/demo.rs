@@ -58,7 +58,7 @@ pub async fn prepare(catalog: &Catalog) -> Result<()> {
             visibility: String::new(),
             bytes: text.as_bytes().to_vec(),
         };
-        open.revisions.put(&request, key, &content, false).await?;
+        open.revisions()?.put(&request, key, &content, false).await?;
     }
     Ok(())
 }

@@ -67,7 +67,7 @@ fn too_large(most: usize) -> Problem {
 }
 
 /// What is stored comes back byte for byte, so nothing is decoded on the way in.
-fn refuse_encoded(headers: &HeaderMap) -> Result<(), Problem> {
+pub fn refuse_encoded(headers: &HeaderMap) -> Result<(), Problem> {
     let plain = |value: &http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !plain(value)) {
         let refused =

@@ -16,10 +16,14 @@ use crate::config::Limits;
 /// Room is given in pieces of so many bytes.
 const PIECE_BYTES: usize = 4 << 10;
 
+/// Bodies of elements that are taken in at once, with two threads for each.
+const INGESTS: usize = 16;
+
 /// What is left.
 pub struct Bounds {
     pieces: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    ingests: Arc<Semaphore>,
 }
 
 /// Room that is given back when this goes.
@@ -31,6 +35,7 @@ impl Bounds {
         Self {
             pieces: Arc::new(Semaphore::new(pieces)),
             streams: Arc::new(Semaphore::new(limits.event_streams.min(Semaphore::MAX_PERMITS))),
+            ingests: Arc::new(Semaphore::new(INGESTS)),
         }
     }
 
@@ -42,6 +47,15 @@ impl Bounds {
         let pieces = u32::try_from(bytes.div_ceil(PIECE_BYTES as u64)).unwrap_or(u32::MAX);
         let held = self.pieces.clone().try_acquire_many_owned(pieces);
         held.map(Held).map_err(|_| Error::unavailable("too much content is on its way"))
+    }
+
+    /// A turn to take in a large body with threads of its own; others wait for theirs.
+    ///
+    /// # Errors
+    /// `Unavailable` if there will be none.
+    pub async fn ingest(&self) -> Result<Held> {
+        let held = self.ingests.clone().acquire_owned().await;
+        held.map(Held).map_err(|_| Error::unavailable("the server takes in no more"))
     }
 
     /// A place among the streams.

@@ -37,7 +37,7 @@ impl InBucket<'_> {
             return self.follow(last.or(since));
         }
         let limit = super::listing::limit(&query)?;
-        let bucket = self.open.revisions.bucket();
+        let bucket = self.open.bucket();
         let page = bucket.changes(&self.caller.authorisations, since, limit).await?;
         let next = page.next.to_string();
         let mut headers = Vec::new();
@@ -54,7 +54,7 @@ impl InBucket<'_> {
     /// Events as they come, until the reader goes.
     fn follow(&self, since: Option<Tid>) -> Answer {
         let place = Arc::new(self.call.app.bounds.stream()?);
-        let (bucket, caller) = (self.open.revisions.bucket().clone(), self.caller.clone());
+        let (bucket, caller) = (self.open.bucket().clone(), self.caller.clone());
         let watch = Arc::new(self.watch(Access::Read, "/_changes"));
         let open = self.call.app.metrics.event_streams.enter();
         let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {

@@ -9,7 +9,7 @@ use keyaki::catalog::{Access, BucketEntry, OpenBucket, check_key};
 
 use super::identify::{authorisations, refuse};
 use super::problem::Problem;
-use super::routes::About;
+use super::routes::{About, Of};
 use super::{App, Call, is_read};
 
 /// A bucket that the caller may use, as the catalog has it and open.
@@ -27,9 +27,18 @@ impl Call<'_> {
         &'a self,
         at: &[&'a str],
         about: About,
+        of: Of,
     ) -> Result<InBucket<'a>, Problem> {
         let names = (at[0], at[1]);
         let (domain, entry) = self.find_bucket(names)?;
+        let kind = &entry.record.settings.kind;
+        if !of.serves(Of::kind(kind)) {
+            return Err(match entry.is_seen_by(domain, &self.principal) {
+                true => Problem::not_found("buckets of this type have no such path")
+                    .with("bucketType", kind.name()),
+                false => refuse(&self.principal),
+            });
+        }
         let access = match is_read(&self.parts.method) || self.parts.method == Method::OPTIONS {
             true => Access::Read,
             false => Access::Write,
@@ -39,6 +48,15 @@ impl Call<'_> {
             // A revision is its item's: nobody takes its name for a longer key.
             About::Item => entry.allows(domain, &self.principal, access, &format!("/{}", at[2])),
             About::Body => entry.allows_somewhere(domain, &self.principal, access),
+            About::Filled(template) => {
+                let filled = at[2..]
+                    .iter()
+                    .fold(template.to_owned(), |path, value| path.replacen("{}", value, 1));
+                entry.allows(domain, &self.principal, access, &filled)
+            }
+            About::Chain(path) => [Access::Read, Access::Write]
+                .into_iter()
+                .any(|access| entry.allows(domain, &self.principal, access, path)),
         };
         if !allowed {
             return Err(refuse(&self.principal));
@@ -106,6 +124,15 @@ pub(super) fn check_item(key: &str) -> Result<(), Problem> {
 impl InBucket<'_> {
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.call.parts.headers
+    }
+
+    /// Refuses whoever has not this right to a path.
+    pub(super) fn demand(&self, access: Access, path: &str) -> Result<(), Problem> {
+        let (domain, entry) = self.call.find_bucket(self.names)?;
+        match entry.allows(domain, &self.call.principal, access, path) {
+            true => Ok(()),
+            false => Err(refuse(&self.call.principal)),
+        }
     }
 
     /// Looks again at rights to a path: they may end while a body is on its way.

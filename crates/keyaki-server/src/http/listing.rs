@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use http::request::Parts;
@@ -63,7 +63,7 @@ impl InBucket<'_> {
         let Some(token) = self.headers().get("keyaki-session") else { return Ok(()) };
         let bad = || Problem::bad_request("not a session's token").with("header", "keyaki-session");
         let tid: Tid = token.to_str().map_err(|_| bad())?.parse().map_err(|_| bad())?;
-        let engine = self.open.revisions.bucket().store().engine();
+        let engine = self.open.bucket().store().engine();
         if tid.time() > engine.clock().now().saturating_add(SESSION_WAITS) {
             return Err(bad());
         }
@@ -93,7 +93,7 @@ impl InBucket<'_> {
             reading: Reading::Shared,
         };
         if asks_for(&parts.headers, NDJSON) && query.get("limit").is_none() {
-            return Ok(self.stream(request));
+            return self.stream(request);
         }
         if !accepts(&parts.headers, "application/json") {
             return Err(Problem::new(
@@ -105,14 +105,14 @@ impl InBucket<'_> {
         let of = format!("items of {}/{}", self.names.0, self.names.1);
         let cursors = &self.call.app.cursors;
         request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
-        let page = self.open.revisions.list(&self.caller, &request).await?;
+        let page = self.open.revisions()?.list(&self.caller, &request).await?;
         let next = page.next.map(|key| cursors.seal(&of, &key)).transpose()?;
         paged(parts, page.items.iter().map(ItemShown::from).collect::<Vec<_>>(), next)
     }
 
     /// All items, page by page as the reader takes them.
-    fn stream(&self, request: ListRequest) -> Response {
-        let (revisions, caller) = (self.open.revisions.clone(), self.caller.clone());
+    fn stream(&self, request: ListRequest) -> Answer {
+        let (revisions, caller) = (self.open.revisions()?.clone(), self.caller.clone());
         let begin = Some(ListRequest { limit: LIMIT_MAX, reading: Reading::Once, ..request });
         let watch = Arc::new(self.watch(Access::Read, "/"));
         let pages = stream::try_unfold(begin, move |request| {
@@ -135,6 +135,6 @@ impl InBucket<'_> {
             true => Body::empty(),
             false => Body::from_stream(pages),
         };
-        (StatusCode::OK, [(header::CONTENT_TYPE, NDJSON)], body).into_response()
+        Ok((StatusCode::OK, [(header::CONTENT_TYPE, NDJSON)], body).into_response())
     }
 }

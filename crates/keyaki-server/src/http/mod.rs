@@ -11,6 +11,7 @@ mod cors;
 mod cursor;
 mod describe;
 mod docs;
+mod graph;
 mod identify;
 mod inside;
 mod json;
@@ -49,6 +50,7 @@ use identify::HasBody;
 pub use metrics::Metrics;
 use path::Path;
 use problem::Problem;
+use routes::Of;
 pub use server::Server;
 pub use tokens::new_token;
 
@@ -163,10 +165,40 @@ impl App {
         path: &Path,
         body: Body,
     ) -> (&'static str, Answer) {
-        match routes::find(path) {
+        let names = routes::names(path);
+        let kind = match self.kind_of(parts, names, false).await {
+            Ok(kind) => kind,
+            Err(problem) => return ("unknown", Err(problem)),
+        };
+        let mut found = routes::find(path, kind);
+        // What methods there are is told to anybody; what type a bucket is of, to those who may know of it.
+        if kind.is_some()
+            && found.as_ref().is_some_and(|found| !found.has(&parts.method))
+            && !matches!(self.kind_of(parts, names, true).await, Ok(Some(_)))
+        {
+            found = routes::find(path, None);
+        }
+        match found {
             Some(found) => (found.name(), found.run(self, parts, body).await),
             None => ("unknown", Err(Problem::not_found("there is no such route"))),
         }
+    }
+
+    /// What type a bucket is of, perhaps only if the caller may know of it.
+    async fn kind_of(
+        self: &Arc<Self>,
+        parts: &Parts,
+        names: Option<(&str, &str)>,
+        seen: bool,
+    ) -> Result<Option<Of>, Problem> {
+        let Some((domain, bucket)) = names else { return Ok(None) };
+        let snapshot = self.catalog.snapshot().await?;
+        let Some(domain) = snapshot.domains.get(domain) else { return Ok(None) };
+        let Some(entry) = domain.buckets.get(bucket) else { return Ok(None) };
+        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?) {
+            return Ok(None);
+        }
+        Ok(Some(Of::kind(&entry.record.settings.kind)))
     }
 
     async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {

@@ -156,7 +156,7 @@ impl From<keyaki::Error> for Problem {
             }
         };
         let mut problem = Self::new(kind, error.to_string());
-        for name in ["at", "quota", "of", "most"] {
+        for name in ["at", "quota", "of", "most", "limit", "index", "operation", "reason"] {
             if let Some(value) = error.context(name) {
                 problem = problem.with(name, value);
             }

@@ -107,7 +107,7 @@ impl InBucket<'_> {
     /// `/{key}`.
     pub(super) async fn read(&self, key: &str) -> Answer {
         let hold = |revision: &Revision| self.hold(revision);
-        self.content(self.open.revisions.get(&self.caller, key, hold).await?)
+        self.content(self.open.revisions()?.get(&self.caller, key, hold).await?)
     }
 
     /// `/{key}/{tid or time}`.
@@ -123,7 +123,7 @@ impl InBucket<'_> {
             }
         };
         let hold = |revision: &Revision| self.hold(revision);
-        self.content(self.open.revisions.get_at(&self.caller, key, when, hold).await?)
+        self.content(self.open.revisions()?.get_at(&self.caller, key, when, hold).await?)
     }
 
     /// Room for what is about to be read. Small ones are bounded by the number of connections.
@@ -180,7 +180,7 @@ impl InBucket<'_> {
             conditions.require()?;
         }
         let there = match self.headers().contains_key(header::IF_UNMODIFIED_SINCE) {
-            true => self.open.revisions.current(&self.caller, key).await?.map(|r| r.tid),
+            true => self.open.revisions()?.current(&self.caller, key).await?.map(|r| r.tid),
             false => None,
         };
         let operation = operation(self.headers(), &self.caller, action, key, parameters)?;
@@ -190,7 +190,7 @@ impl InBucket<'_> {
     pub(super) async fn put(&self, key: &str, body: Body) -> Answer {
         let only_changed = flag(self.headers(), "keyaki-only-if-changed")?;
         let call = self.call;
-        let most = call.app.limits.body_bytes.min(self.open.revisions.content_bytes_max());
+        let most = call.app.limits.body_bytes.min(self.open.revisions()?.content_bytes_max());
         let (content_type, headers) =
             (content_type(self.headers())?, stored_headers(self.headers())?);
         let visibility =
@@ -212,7 +212,7 @@ impl InBucket<'_> {
             &content.bytes,
         ];
         let request = self.request(key, "PUT", &parameters).await?;
-        answer(self.open.revisions.put(&request, key, &content, only_changed).await?)
+        answer(self.open.revisions()?.put(&request, key, &content, only_changed).await?)
     }
 
     /// Whoever waits to be told to send its content is told at once if that would be in vain.
@@ -221,7 +221,7 @@ impl InBucket<'_> {
         if !headers.contains_key(header::EXPECT) || headers.contains_key("idempotency-key") {
             return Ok(());
         }
-        let there = self.open.revisions.current(&self.caller, key).await?.map(|r| r.tid);
+        let there = self.open.revisions()?.current(&self.caller, key).await?.map(|r| r.tid);
         match self.call.conditions()?.demands(there)?.hold(there) {
             true => Ok(()),
             false => Err(Problem::unmet()),
@@ -230,7 +230,7 @@ impl InBucket<'_> {
 
     pub(super) async fn delete(&self, key: &str) -> Answer {
         let request = self.request(key, "DELETE", &[]).await?;
-        let deleted = self.open.revisions.delete(&request, key).await?;
+        let deleted = self.open.revisions()?.delete(&request, key).await?;
         answer(deleted)
     }
 
@@ -244,7 +244,7 @@ impl InBucket<'_> {
             }
         }
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
-        match self.open.revisions.rename(&request, &Rename { from, to }).await? {
+        match self.open.revisions()?.rename(&request, &Rename { from, to }).await? {
             Written::Absent => {
                 Err(Problem::not_found("there is nothing to rename").with("at", "/from"))
             }
@@ -261,7 +261,7 @@ impl InBucket<'_> {
             None => None,
         };
         let limit = super::listing::limit(&query)?;
-        let page = self.open.revisions.history(&self.caller, key, after, limit).await?;
+        let page = self.open.revisions()?.history(&self.caller, key, after, limit).await?;
         if page.revisions.is_empty() && after.is_none() {
             return Err(Problem::not_found("there is no such item"));
         }
@@ -302,7 +302,7 @@ fn answer_with(status: StatusCode, revision: &Revision) -> Answer {
 }
 
 /// A header that may be there once, as text.
-fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
+pub(super) fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
     let mut lines = headers.get_all(name).iter();
     match (lines.next(), lines.next()) {
         (None, _) => Ok(None),
@@ -369,7 +369,7 @@ fn stored_headers(headers: &HeaderMap) -> Result<BTreeMap<String, String>, Probl
 }
 
 /// The operation that a request is, if it has a name for it.
-fn operation(
+pub(super) fn operation(
     headers: &HeaderMap,
     caller: &Caller,
     action: &str,

@@ -11,8 +11,9 @@ use axum::body::Body;
 use axum::response::IntoResponse;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
+use keyaki::catalog::BucketKind;
 
-use super::describe::{Sketch, catalog, operations as health, revisions, tokens};
+use super::describe::{Sketch, catalog, graph, operations as health, revisions, tokens};
 use super::inside::InBucket;
 use super::path::{Path, Query};
 use super::problem::{self, Problem};
@@ -29,6 +30,7 @@ pub struct Route {
     /// The template's; None where a parameter is.
     segments: Vec<Option<&'static str>>,
     in_bucket: bool,
+    pub of: Of,
     allow: HeaderValue,
 }
 
@@ -62,6 +64,34 @@ pub enum About {
     Item,
     /// What the body will name; somewhere in the bucket till then.
     Body,
+    /// This path, with what the template's further parameters say in it.
+    Filled(&'static str),
+    /// This path, to read or to write: the chain in the body tells which.
+    Chain(&'static str),
+}
+
+/// Which buckets have a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// All, or it is in none.
+    Any,
+    Revisions,
+    Graph,
+}
+
+impl Of {
+    /// That of a type.
+    pub fn kind(kind: &BucketKind) -> Self {
+        match kind {
+            BucketKind::Revisions(_) => Self::Revisions,
+            BucketKind::Graph(_) => Self::Graph,
+        }
+    }
+
+    /// Whether buckets of a type have it.
+    pub fn serves(self, kind: Self) -> bool {
+        self == Self::Any || self == kind
+    }
 }
 
 /// What a request brings.
@@ -75,6 +105,9 @@ pub struct Asked<'a> {
 const PAGE: &[&str] = &["limit", "cursor"];
 const LISTING: &[&str] = &["prefix", "from", "to", "limit", "cursor"];
 const FEED: &[&str] = &["since", "limit"];
+const INGEST: &[&str] = &["validate", "skipInvalidElements", "map", "group", "directed"];
+const CHAIN: &[&str] = &["explain"];
+const EXECUTE: About = About::Chain("/graph/operations/execute");
 
 #[rustfmt::skip] // One line for each thing to do.
 pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
@@ -116,27 +149,72 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         put(catalog::put_bucket, Known(|call, asked| Box::pin(call.put_bucket((asked.at[0], asked.at[1]), asked.body)))),
         delete(catalog::delete_bucket, Known(|call, asked| Box::pin(call.delete_bucket((asked.at[0], asked.at[1]))))),
     ]),
-    route("listing", "/v1/{domain}/{bucket}/", vec![
+    in_revisions("listing", "/v1/{domain}/{bucket}/", vec![
         get(revisions::list, Inside(About::Path("/"), |inside, asked| Box::pin(inside.listing(asked.query)))).with(LISTING),
     ]),
     route("changes", "/v1/{domain}/{bucket}/_changes", vec![
         get(revisions::changes, Inside(About::Path("/_changes"), |inside, asked| Box::pin(inside.changes(asked.query))))
             .with(FEED),
     ]),
-    route("rename", "/v1/{domain}/{bucket}/_rename", vec![
+    in_revisions("rename", "/v1/{domain}/{bucket}/_rename", vec![
         post(revisions::rename, Inside(About::Body, |inside, asked| Box::pin(inside.rename(asked.body)))),
     ]),
-    route("item", "/v1/{domain}/{bucket}/{key}", vec![
+    in_revisions("item", "/v1/{domain}/{bucket}/{key}", vec![
         get(revisions::read, Inside(About::Item, |inside, asked| Box::pin(inside.read(asked.at[2])))),
         put(revisions::write, Inside(About::Item, |inside, asked| Box::pin(inside.put(asked.at[2], asked.body)))),
         delete(revisions::delete, Inside(About::Item, |inside, asked| Box::pin(inside.delete(asked.at[2])))),
     ]),
-    route("history", "/v1/{domain}/{bucket}/{key}/", vec![
+    in_revisions("history", "/v1/{domain}/{bucket}/{key}/", vec![
         get(revisions::history, Inside(About::Item, |inside, asked| Box::pin(inside.history(asked.at[2], asked.query))))
             .with(PAGE),
     ]),
-    route("revision", "/v1/{domain}/{bucket}/{key}/{revision}", vec![
+    in_revisions("revision", "/v1/{domain}/{bucket}/{key}/{revision}", vec![
         get(revisions::revision, Inside(About::Item, |inside, asked| Box::pin(inside.revision(asked.at[2], asked.at[3])))),
+    ]),
+    in_graph("elements", "/v1/{domain}/{bucket}/elements", vec![
+        post(graph::elements, Inside(About::Path("/elements"), |inside, asked| Box::pin(inside.add_elements(asked.query, asked.body))))
+            .with(INGEST),
+    ]),
+    in_graph("execute", "/v1/{domain}/{bucket}/graph/operations/execute", vec![
+        post(graph::execute, Inside(EXECUTE, |inside, asked| Box::pin(inside.execute(asked.query, asked.body)))).with(CHAIN),
+    ]),
+    in_graph("execute-chunked", "/v1/{domain}/{bucket}/graph/operations/execute/chunked", vec![
+        post(graph::execute_chunked, Inside(EXECUTE, |inside, asked| Box::pin(inside.execute_chunked(asked.query, asked.body)))).with(CHAIN),
+    ]),
+    in_graph("graph-schema", "/v1/{domain}/{bucket}/graph/config/schema", vec![
+        get(graph::schema, Inside(About::Path("/graph/config/schema"), |inside, _| Box::pin(async { inside.graph_schema() }))),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/{topic}", vec![
+        get(graph::config, Inside(About::Filled("/graph/config/{}"), |inside, asked| Box::pin(async move { inside.graph_config(asked.at[2]) }))),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/{topic}/{class}", vec![
+        get(graph::config_of, Inside(About::Filled("/graph/config/{}/{}"), |inside, asked| {
+            Box::pin(async move { inside.graph_config_of(asked.at[2], asked.at[3]) })
+        })),
+    ]),
+    in_graph("graph-config", "/v1/{domain}/{bucket}/graph/config/serialisedFields/{class}/classes", vec![
+        get(graph::field_classes, Inside(About::Filled("/graph/config/serialisedFields/{}/classes"), |inside, asked| {
+            Box::pin(async move { inside.field_classes(asked.at[2]) })
+        })),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations", vec![
+        get(graph::operations, Inside(About::Path("/graph/operations"), |inside, _| Box::pin(async { inside.operation_classes() }))),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations/{class}", vec![
+        get(graph::operation, Inside(About::Filled("/graph/operations/{}"), |inside, asked| {
+            Box::pin(async move { inside.operation_details(asked.at[2]) })
+        })),
+    ]),
+    in_graph("graph-operations", "/v1/{domain}/{bucket}/graph/operations/{class}/{about}", vec![
+        get(graph::operation_about, Inside(About::Filled("/graph/operations/{}/{}"), |inside, asked| {
+            Box::pin(async move { inside.operation_about(asked.at[2], asked.at[3]) })
+        })),
+    ]),
+    in_graph("graph-version", "/v1/{domain}/{bucket}/graph/version", vec![
+        get(graph::version, Inside(About::Path("/graph/version"), |inside, _| Box::pin(async { inside.graph_version() }))),
+    ]),
+    in_graph("graph-status", "/v1/{domain}/{bucket}/graph/status", vec![
+        get(graph::status, Inside(About::Path("/graph/status"), |inside, _| Box::pin(async { inside.graph_status() }))),
     ]),
 ]);
 
@@ -172,9 +250,20 @@ fn route(name: &'static str, template: &'static str, operations: Vec<Operation>)
         template,
         segments: segments.map(literal).collect(),
         in_bucket: template.contains("{bucket}"),
+        of: Of::Any,
         allow: allowed(&operations),
         operations,
     }
+}
+
+/// A path that only buckets of revisions have.
+fn in_revisions(name: &'static str, template: &'static str, operations: Vec<Operation>) -> Route {
+    Route { of: Of::Revisions, ..route(name, template, operations) }
+}
+
+/// A path that only graphs have.
+fn in_graph(name: &'static str, template: &'static str, operations: Vec<Operation>) -> Route {
+    Route { of: Of::Graph, ..route(name, template, operations) }
 }
 
 /// The methods of a route: what can be read has a head, and every route can be asked for this.
@@ -196,7 +285,9 @@ impl Route {
         if path.segments.len() != self.segments.len() {
             return None;
         }
-        if self.in_bucket && self.template.ends_with('/') != path.slash {
+        // Gaffer's own client ends some paths of graphs with a slash that means nothing.
+        let slash_counts = self.in_bucket && self.of != Of::Graph;
+        if slash_counts && self.template.ends_with('/') != path.slash {
             return None;
         }
         let mut at = Vec::new();
@@ -217,14 +308,40 @@ pub struct Found<'a> {
     at: Vec<&'a str>,
 }
 
-/// Finds the way.
-pub fn find(path: &Path) -> Option<Found<'_>> {
-    ROUTES.iter().find_map(|route| route.fit(path).map(|at| Found { route, at }))
+/// Finds the way. Where a path means different things in buckets of different types, that of this type is taken; a
+/// path that its type has not leads to where others have it, and is refused there.
+pub fn find(path: &Path, kind: Option<Of>) -> Option<Found<'_>> {
+    let mut first = None;
+    for route in ROUTES.iter() {
+        if let Some(at) = route.fit(path) {
+            if kind.is_none_or(|kind| route.of.serves(kind)) {
+                return Some(Found { route, at });
+            }
+            first = first.or(Some(Found { route, at }));
+        }
+    }
+    first
+}
+
+/// Domain and bucket of a path that leads into one.
+pub fn names(path: &Path) -> Option<(&str, &str)> {
+    match &path.segments[..] {
+        [version, domain, bucket, rest @ ..] if version == "v1" => {
+            (!rest.is_empty() || path.slash).then_some((domain, bucket))
+        }
+        _ => None,
+    }
 }
 
 impl Found<'_> {
     pub fn name(&self) -> &'static str {
         self.route.name
+    }
+
+    /// Whether there is such a method.
+    pub fn has(&self, method: &Method) -> bool {
+        let method = if is_read(method) { &Method::GET } else { method };
+        self.route.operations.iter().any(|operation| operation.method == *method)
     }
 
     /// Does what is asked for.
@@ -245,7 +362,7 @@ impl Found<'_> {
             Inside(about, handler) => {
                 let call = app.call(parts).await?;
                 let asked = Asked { at, query: query()?, body };
-                let inside = call.enter(&asked.at, about).await?;
+                let inside = call.enter(&asked.at, about, self.route.of).await?;
                 handler(&inside, asked).await
             }
         }

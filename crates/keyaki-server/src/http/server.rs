@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::App;
+use super::graph::Waiting;
 use super::problem::{self, Problem};
 use super::wire::{Guard, HeadLimits, REFUSED, Refusal};
 
@@ -164,7 +165,7 @@ struct Asked {
 }
 
 impl Asked {
-    async fn answer(self, request: Request<Body>) -> Response {
+    async fn answer(self, mut request: Request<Body>) -> Response {
         let path = request.uri().path().to_owned();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
@@ -176,6 +177,11 @@ impl Asked {
             return Problem::busy("too many requests are being answered").into_response_at(&path);
         };
         let (app, reads) = (self.app, super::is_read(request.method()));
+        // Gone with this future: whatever need not be finished can find out.
+        let (_waits, waiting) = tokio::sync::watch::channel(());
+        if !reads {
+            request.extensions_mut().insert(Waiting(waiting));
+        }
         // On the heap: a future of its size is not to be moved from hand to hand.
         let answering = Box::pin(async move {
             let _room = room;

@@ -23,6 +23,7 @@ mod access; // tokens, ACLs, visibility, who may do what
 mod bounds; // how much at once
 mod catalog; // domains, buckets, quotas
 mod conditions; // RFC 9110, section 13
+mod graph; // elements, chains of operations, Gaffer's own answers
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
@@ -56,6 +57,8 @@ pub fn cases() -> impl Iterator<Item = Case> {
         access::CASES,
         catalog::CASES,
         conditions::CASES,
+        graph::CASES,
+        graph::ingest::CASES,
         input::CASES,
         items::CASES,
         range::CASES,

@@ -3,29 +3,91 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::domain::bury;
 use super::purge;
 use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Grave, Quota};
 use super::snapshot::{BucketEntry, Place, Snapshot};
 use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check_bucket};
-use crate::bucket::revisions::Revisions;
+use crate::bucket::graph::Graph;
+use crate::bucket::revisions::{Retention, Revisions, Sweep};
 use crate::bucket::{Demands, Limits, Meter, Usage};
 use crate::cell::Tid;
 use crate::engine::BucketId;
 use crate::error::{Error, Kind, Result};
-use crate::store::BucketSpec;
+use crate::store::{Bucket, BucketSpec};
+
+/// Nothing of a graph waits for its sweep: what its rules refuse goes with the engine's.
+const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(86_400);
 
 /// A bucket that can be used.
 pub struct OpenBucket {
     /// What it means.
-    pub revisions: Revisions,
+    pub kind: OpenKind,
     /// How much it holds.
     pub meter: Arc<Meter>,
     /// The settings it was opened with.
     tid: Tid,
     /// Whether anybody asked for it since it was last counted.
     pub(super) asked_for: AtomicBool,
+}
+
+/// What a bucket means.
+pub enum OpenKind {
+    /// Raw content with its history.
+    Revisions(Revisions),
+    /// An aggregated property graph.
+    Graph(Graph),
+}
+
+impl OpenBucket {
+    /// Its cells.
+    #[must_use]
+    pub fn bucket(&self) -> &Bucket {
+        match &self.kind {
+            OpenKind::Revisions(revisions) => revisions.bucket(),
+            OpenKind::Graph(graph) => graph.bucket(),
+        }
+    }
+
+    /// As what it is.
+    ///
+    /// # Errors
+    /// `NotFound` if it is something else.
+    pub fn revisions(&self) -> Result<&Revisions> {
+        match &self.kind {
+            OpenKind::Revisions(revisions) => Ok(revisions),
+            OpenKind::Graph(_) => Err(Error::not_found("the bucket holds no revisions")),
+        }
+    }
+
+    /// As what it is.
+    ///
+    /// # Errors
+    /// `NotFound` if it is something else.
+    pub fn graph(&self) -> Result<&Graph> {
+        match &self.kind {
+            OpenKind::Graph(graph) => Ok(graph),
+            OpenKind::Revisions(_) => Err(Error::not_found("the bucket holds no graph")),
+        }
+    }
+
+    /// How long its sweeps may be apart.
+    pub(super) fn sweeps_apart(&self) -> Duration {
+        match &self.kind {
+            OpenKind::Revisions(revisions) => revisions.sweeps_apart(),
+            OpenKind::Graph(_) => GRAPH_SWEEPS_APART,
+        }
+    }
+
+    /// Does some of a sweep; answers whether it is through.
+    pub(super) async fn sweep(&self, sweep: &mut Sweep, cells: usize) -> Result<bool> {
+        match &self.kind {
+            OpenKind::Revisions(revisions) => revisions.sweep(sweep, cells).await,
+            OpenKind::Graph(_) => Ok(true),
+        }
+    }
 }
 
 /// Backend, replication and id: every replication counts its buckets by itself.
@@ -87,9 +149,18 @@ impl Catalog {
         if there.is_none() != new {
             return Err(Error::conflict("the bucket was made or deleted meanwhile"));
         }
+        let _one_at_a_time = match &settings.kind {
+            BucketKind::Graph(_) => Some(self.inner.schemas.lock().await),
+            BucketKind::Revisions(_) => None,
+        };
+        let mut layout = settings.first_layout()?;
         let made = match &there {
             Some(there) => {
                 settings.keep_place_of(there)?;
+                if !demands.hold(Some(there.tid)) {
+                    return Ok(Changed::Unmet);
+                }
+                layout = self.follow_schema(domain, there, &settings).await?;
                 None
             }
             None => {
@@ -102,7 +173,8 @@ impl Catalog {
         let changed = self
             .inner
             .change("put-bucket", &item, by, |snapshot: &Snapshot, edits: &mut Edits| {
-                let set = set(snapshot, edits, (domain, name), &settings, (demands, &made, by))?;
+                let form = Form { settings: &settings, layout: &layout, over: there.as_deref() };
+                let set = set(snapshot, edits, (domain, name), form, (demands, &made, by))?;
                 if let (Changed::Done(_), Some(place)) = (&set, &made) {
                     purge::end_birth(snapshot, edits, place)?;
                 }
@@ -120,6 +192,11 @@ impl Catalog {
             purge::undo(&self.inner, place).await?;
         }
         if there.is_some() {
+            if !matches!(changed, Ok(Changed::Done(_)))
+                && let Err(error) = self.inner.restore_schema(domain, name).await
+            {
+                tracing::warn!(%error, domain, name, "a graph's rules are not those of its schema");
+            }
             self.wait_for_all().await;
         }
         changed
@@ -138,7 +215,7 @@ impl Catalog {
         let replication = settings.replication.clone();
         let place = Grave { backend: backend.to_owned(), replication, id: id.0 };
         purge::announce(&self.inner, by, &place).await?;
-        match store.create_reserved(id, spec(&settings.kind)).await {
+        match store.create_reserved(id, spec(&settings.kind)?).await {
             Ok(_) => Ok(place),
             Err(error) => {
                 purge::undo(&self.inner, &place).await?;
@@ -196,10 +273,18 @@ impl Catalog {
     pub async fn used(&self, domain: &str, entry: &BucketEntry) -> Result<Usage> {
         let open = self.open_bucket(domain, entry).await?;
         if self.backends().is_shared(&entry.place().backend) {
-            open.meter.recount(open.revisions.usage().await?);
+            open.meter.recount(Usage::of(open.bucket()).await?);
         }
         Ok(open.meter.used())
     }
+}
+
+/// What a record is to say.
+struct Form<'a> {
+    settings: &'a BucketSettings,
+    layout: &'a Option<serde_json::Value>,
+    /// What the layout follows.
+    over: Option<&'a BucketEntry>,
 }
 
 /// The change that makes or sets a bucket.
@@ -207,7 +292,7 @@ fn set(
     snapshot: &Snapshot,
     edits: &mut Edits,
     (domain_name, name): (&str, &str),
-    settings: &BucketSettings,
+    form: Form<'_>,
     (demands, made, by): (&Demands, &Option<Grave>, &Principal),
 ) -> Result<Changed<(bool, Tid)>> {
     let Some(domain) = snapshot.domains.get(domain_name) else {
@@ -230,11 +315,15 @@ fn set(
             return Err(Error::conflict("the bucket was made or deleted meanwhile"));
         }
     };
-    let mut settings = settings.clone();
+    let mut settings = form.settings.clone();
     if let Some(there) = there {
         settings.keep_place_of(there)?;
+        if form.over.is_none_or(|over| over.record.layout != there.record.layout) {
+            return Err(Error::conflict("the schema was changed meanwhile"));
+        }
     }
-    let record = BucketRecord { tid: edits.tid().to_string(), creator, id, settings };
+    let layout = form.layout.clone();
+    let record = BucketRecord { tid: edits.tid().to_string(), creator, id, settings, layout };
     edits.put(&Place::Bucket(domain_name.to_owned(), name.to_owned()), &record);
     touch(snapshot, domain_name, edits);
     Ok(Changed::Done((there.is_none(), edits.tid())))
@@ -260,6 +349,11 @@ impl BucketSettings {
         {
             return Err(fixed("/options"));
         }
+        if let (BucketKind::Graph(old), BucketKind::Graph(new)) = (&old.kind, &self.kind)
+            && old.key_package != new.key_package
+        {
+            return Err(fixed("/options/keyPackage"));
+        }
         if self.backend.is_some() && self.backend != old.backend {
             return Err(fixed("/backend"));
         }
@@ -277,8 +371,10 @@ fn fixed(at: &'static str) -> Error {
 }
 
 fn check(settings: &BucketSettings) -> Result<()> {
-    let BucketKind::Revisions(options) = &settings.kind;
-    options.retention()?;
+    match &settings.kind {
+        BucketKind::Revisions(options) => options.retention().map(drop)?,
+        BucketKind::Graph(_) => settings.check_graph()?,
+    }
     if settings.quota.buckets.is_some() {
         return Err(Error::invalid("a bucket holds no buckets").with("at", "/quota/buckets"));
     }
@@ -288,10 +384,17 @@ fn check(settings: &BucketSettings) -> Result<()> {
     }
 }
 
-fn spec(kind: &BucketKind) -> BucketSpec {
+fn spec(kind: &BucketKind) -> Result<BucketSpec> {
     match kind {
-        BucketKind::Revisions(options) => Revisions::spec(&options.common()),
+        BucketKind::Revisions(options) => Ok(Revisions::spec(&options.common())),
+        BucketKind::Graph(options) => options.spec(),
     }
+}
+
+/// A bucket of which it is not known yet how much it holds.
+enum Unmetered {
+    Revisions(Bucket, Retention),
+    Graph(Graph),
 }
 
 impl Inner {
@@ -313,8 +416,15 @@ impl Inner {
             Some(_) => Usage::default(),
             None => Usage::of(&cells).await?,
         };
-        let BucketKind::Revisions(options) = &settings.kind;
-        let retention = options.retention()?;
+        let kind = match &settings.kind {
+            BucketKind::Revisions(options) => {
+                let retention = options.retention()?;
+                Unmetered::Revisions(cells, retention)
+            }
+            BucketKind::Graph(options) => {
+                Unmetered::Graph(options.open(cells, entry.record.layout.as_ref())?)
+            }
+        };
         let whole = self.open.domain(domain);
         let mut buckets = self.open.buckets.write().unwrap_or_else(PoisonError::into_inner);
         // Somebody else may have opened it meanwhile: what it holds is counted once.
@@ -323,13 +433,14 @@ impl Inner {
             None => Arc::new(Meter::within(whole, used)),
         };
         meter.limit(limits("bucket", &settings.quota));
-        let revisions = Revisions::new(cells, retention, meter.clone());
-        let open = Arc::new(OpenBucket {
-            revisions,
-            meter,
-            tid: entry.tid,
-            asked_for: AtomicBool::new(false),
-        });
+        let kind = match kind {
+            Unmetered::Revisions(cells, retention) => {
+                OpenKind::Revisions(Revisions::new(cells, retention, meter.clone()))
+            }
+            Unmetered::Graph(graph) => OpenKind::Graph(graph.metered(meter.clone())),
+        };
+        let open =
+            Arc::new(OpenBucket { kind, meter, tid: entry.tid, asked_for: AtomicBool::new(false) });
         buckets.insert(place, open.clone());
         Ok(open)
     }

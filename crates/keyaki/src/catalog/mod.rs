@@ -13,6 +13,7 @@ mod acl;
 mod backend;
 mod bucket;
 mod domain;
+mod graph;
 mod names;
 mod principal;
 mod purge;
@@ -34,7 +35,8 @@ use serde::Serialize;
 pub use access::Right;
 pub use acl::{Access, Acl, Rule};
 pub use backend::{Backend, Backends, ReplicationSetting, Single};
-pub use bucket::OpenBucket;
+pub use bucket::{OpenBucket, OpenKind};
+pub use graph::{CostLimits, GraphOptions};
 pub use names::{check_bucket, check_domain, check_key};
 pub use principal::{ADMIN, Principal};
 pub use record::*;
@@ -64,6 +66,8 @@ struct Inner {
     backends: Backends,
     copy: RwLock<Copy>,
     open: bucket::OpenBuckets,
+    /// Held while the schema of a graph changes: the numbers of new groups are given to one change at a time.
+    schemas: tokio::sync::Mutex<()>,
 }
 
 /// The catalog as it was found true.
@@ -116,7 +120,7 @@ impl Catalog {
         let snapshot = Arc::new(Snapshot::read(&bucket).await?);
         let copy = RwLock::new(Copy { snapshot, at: Instant::now() });
         let open = bucket::OpenBuckets::default();
-        let inner = Arc::new(Inner { bucket, backends, copy, open });
+        let inner = Arc::new(Inner { bucket, backends, copy, open, schemas: Default::default() });
         purge::undo_abandoned(&inner).await?;
         tokio::spawn(keep_up(Arc::downgrade(&inner)));
         tokio::spawn(purge::purge_regularly(Arc::downgrade(&inner)));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::acl::Acl;
+use super::graph::GraphOptions;
 use super::span::{Lasting, Span};
 use crate::bucket::CommonOptions;
 use crate::bucket::revisions::Retention;
@@ -68,6 +69,8 @@ pub struct BucketSettings {
 pub enum BucketKind {
     /// Raw content with its history.
     Revisions(RevisionsOptions),
+    /// An aggregated property graph.
+    Graph(GraphOptions),
 }
 
 /// The form of [`BucketSettings`]: the type says what the options are.
@@ -93,11 +96,11 @@ impl TryFrom<SettingsForm> for BucketSettings {
 
     fn try_from(form: SettingsForm) -> Result<Self, String> {
         let SettingsForm { kind, options, acl, quota, backend, replication } = form;
+        let bad = |bad: serde_json::Error| format!("/options: {bad}");
         let kind = match &kind[..] {
             "revisions" if options.is_null() => BucketKind::Revisions(RevisionsOptions::default()),
-            "revisions" => BucketKind::Revisions(
-                serde_json::from_value(options).map_err(|bad| format!("/options: {bad}"))?,
-            ),
+            "revisions" => BucketKind::Revisions(serde_json::from_value(options).map_err(bad)?),
+            "graph" => BucketKind::Graph(serde_json::from_value(options).map_err(bad)?),
             other => return Err(format!("/type: no type of bucket is called `{other}`")),
         };
         Ok(Self { kind, acl, quota, backend, replication })
@@ -109,6 +112,7 @@ impl From<BucketSettings> for SettingsForm {
         let BucketSettings { kind, acl, quota, backend, replication } = settings;
         let options = match &kind {
             BucketKind::Revisions(options) => serde_json::to_value(options),
+            BucketKind::Graph(options) => serde_json::to_value(options),
         };
         let options = options.expect("options are JSON");
         Self { kind: kind.name().to_owned(), options, acl, quota, backend, replication }
@@ -217,6 +221,7 @@ impl BucketKind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Revisions(_) => "revisions",
+            Self::Graph(_) => "graph",
         }
     }
 
@@ -225,6 +230,7 @@ impl BucketKind {
     pub fn common(&self) -> CommonOptions {
         match self {
             Self::Revisions(options) => options.common(),
+            Self::Graph(options) => options.common(),
         }
     }
 }
@@ -249,6 +255,9 @@ pub struct BucketRecord {
     pub id: u64,
     /// How it is set; its backend by its full name.
     pub settings: BucketSettings,
+    /// What the numbers in a graph's cells stand for: they are given once, whatever the schema becomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<serde_json::Value>,
 }
 
 /// A token as it is kept: never the token itself.

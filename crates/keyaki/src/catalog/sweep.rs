@@ -14,6 +14,7 @@ use super::Inner;
 use super::bucket::OpenBucket;
 use super::record::Grave;
 use super::snapshot::BucketEntry;
+use crate::bucket::Usage;
 use crate::bucket::revisions::Sweep;
 use crate::cell::{Time, Value, ValueRef};
 use crate::error::{Error, Result};
@@ -55,7 +56,7 @@ pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
 async fn count(inner: &Inner) {
     for ((backend, ..), open) in inner.open.all() {
         if inner.backends.is_shared(&backend) && open.asked_for.swap(false, Relaxed) {
-            match open.revisions.usage().await {
+            match Usage::of(open.bucket()).await {
                 Ok(used) => open.meter.recount(used),
                 Err(error) => tracing::warn!(%error, "a bucket can't be counted yet"),
             }
@@ -72,7 +73,7 @@ impl Sweeper {
         }
         // One that fails is left until it is due again.
         let Some((open, mut sweep)) = self.under_way.pop_front() else { return Ok(()) };
-        if !open.revisions.sweep(&mut sweep, CELLS_A_ROUND).await? {
+        if !open.sweep(&mut sweep, CELLS_A_ROUND).await? {
             self.under_way.push_back((open, sweep));
         }
         Ok(())
@@ -118,7 +119,7 @@ impl Inner {
         now: Time,
     ) -> Result<(Time, Option<Arc<OpenBucket>>)> {
         let open = self.open_bucket(domain, entry).await?;
-        let (name, apart) = (entry.place().name(), open.revisions.sweeps_apart());
+        let (name, apart) = (entry.place().name(), open.sweeps_apart());
         let stored = self.bucket.stored(SCHEDULE, &name).await?;
         let due = stored.as_deref().map(time_of).transpose()?;
         // One that is further off was set when sweeps were further apart.

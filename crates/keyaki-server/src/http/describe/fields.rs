@@ -21,6 +21,20 @@ pub const BY_STATE: [&str; 1] = ["cursor"];
 /// Tags between commas, or a star.
 const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
+/// What can be asked about a graph.
+const TOPICS: [&str; 10] = [
+    "description",
+    "graphId",
+    "storeType",
+    "storeTraits",
+    "filterFunctions",
+    "transformFunctions",
+    "aggregationFunctions",
+    "elementGenerators",
+    "objectGenerators",
+    "serialisedFields",
+];
+
 pub fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
 }
@@ -36,7 +50,7 @@ pub fn parameters() -> impl Iterator<Item = (&'static str, Parameter)> {
 
 type Named<const N: usize> = [(&'static str, Parameter); N];
 
-fn path() -> Named<8> {
+fn path() -> Named<11> {
     let one = |name, about: &str, example: Value, schema: ObjectBuilder| {
         let parameter = field(name, ParameterIn::Path, about, schema);
         (name, parameter.required(Required::True).example(Some(example)).build())
@@ -69,6 +83,19 @@ fn path() -> Named<8> {
             text().enum_values(Some(docs::assets())),
         ),
         revision(),
+        one(
+            "topic",
+            "What is asked about.",
+            json!("filterFunctions"),
+            text().enum_values(Some(TOPICS)),
+        ),
+        one("class", "A class, by its short or full name.", json!("GetElements"), text()),
+        one(
+            "about",
+            "What is asked about it.",
+            json!("next"),
+            text().enum_values(Some(["next", "example", "all"])),
+        ),
         one("id", "A token's id.", json!("01940000-0000-7000-8000-000000000000"), tid()),
         one(
             "fingerprint",
@@ -99,7 +126,7 @@ fn revision() -> (&'static str, Parameter) {
     ("revision", parameter.build())
 }
 
-fn query() -> Named<6> {
+fn query() -> Named<12> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Query, about, schema).build())
     };
@@ -115,6 +142,20 @@ fn query() -> Named<6> {
         one("from", "Only keys from this one on.", text()),
         one("to", "Only keys before this one.", text()),
         one("since", "Only changes after this one.", text().pattern(Some(TID))),
+        one(
+            "validate",
+            "Whether elements are checked against the schema; they are unless told otherwise.",
+            flag(),
+        ),
+        one(
+            "skipInvalidElements",
+            "Whether elements that fail are left out, instead of ending it.",
+            flag(),
+        ),
+        one("map", "Of CSV: what columns are to be called, as `column:name,column:name`.", text()),
+        one("group", "Of CSV: the group of rows that name none.", text()),
+        one("directed", "Of CSV: whether edges have a direction that do not say so.", flag()),
+        one("explain", "Whether to answer what the chain costs, not what it gives.", flag()),
     ]
 }
 
@@ -209,6 +250,10 @@ pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
         let header = HeaderBuilder::new().schema(Some(Object::with_type(Type::String)));
         (name, header.description(Some(about)).build())
     })
+}
+
+fn flag() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean)
 }
 
 fn text() -> ObjectBuilder {

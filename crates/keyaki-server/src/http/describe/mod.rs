@@ -3,6 +3,7 @@
 
 pub mod catalog;
 mod fields;
+pub mod graph;
 pub mod operations;
 pub mod revisions;
 mod sketch;
@@ -30,11 +31,12 @@ const ABOUT: &str = "Typed buckets over one sorted cell store. Domains hold buck
     Errors are problem documents (RFC 9457). Whatever can be read answers HEAD too, and every path OPTIONS.\n\n\
     `x-parameters` of an operation are parameters like its others, but right or wrong by what the server has answered \
     before: conditions (412), cursors and sessions (400). OpenAPI has no word for that.";
-const TAGS: [(&str, &str); 6] = [
+const TAGS: [(&str, &str); 7] = [
     (
         revisions::TAG,
         "Items of buckets of type `revisions`: content, its history, renames, changes.",
     ),
+    (graph::TAG, "Buckets of type `graph`: elements in, chains of Gaffer's operations over them."),
     (catalog::BUCKETS, "Where items live: type, options, ACL, quota, backend."),
     (catalog::DOMAINS, "Where buckets live: owners, bucket creators, quota."),
     (tokens::TOKENS, "Who callers are. For admins."),
@@ -165,9 +167,10 @@ fn problem_response(kind: &ProblemKind) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     use super::*;
+    use crate::http::routes::Of;
 
     /// All references of a document, wherever they are.
     fn references(value: &Value, found: &mut Vec<String>) {
@@ -253,7 +256,13 @@ mod tests {
                 |segment: &str| if segment.starts_with('{') { "{}" } else { segment }.to_owned();
             segments.map(shown).collect::<Vec<_>>()
         };
-        let shapes: HashSet<_> = ROUTES.iter().map(|route| shape(route.template)).collect();
-        assert_eq!(shapes.len(), ROUTES.len());
+        let mut shapes: HashMap<_, Vec<Of>> = HashMap::new();
+        for route in ROUTES.iter() {
+            let others = shapes.entry(shape(route.template)).or_default();
+            // Buckets of different types may mean different things by one path.
+            let both = |other: &Of| *other == route.of || *other == Of::Any || route.of == Of::Any;
+            assert!(!others.iter().any(both), "{}", route.template);
+            others.push(route.of);
+        }
     }
 }

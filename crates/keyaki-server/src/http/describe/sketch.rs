@@ -154,6 +154,17 @@ impl Sketch {
         self.refuses_bodies()
     }
 
+    /// Text in one of several forms.
+    pub fn takes_texts(mut self, about: &str, kinds: &[&str]) -> Self {
+        let mut body = RequestBodyBuilder::new().description(Some(about));
+        for kind in kinds {
+            body = body.content(*kind, ContentBuilder::new().build());
+        }
+        self.operation =
+            self.operation.request_body(Some(body.required(Some(Required::True)).build()));
+        self.refuses_bodies()
+    }
+
     fn refuses_bodies(self) -> Self {
         self.refuses(&[&problem::TIMEOUT, &problem::TOO_LARGE, &problem::UNSUPPORTED_TYPE])
     }
@@ -182,6 +193,21 @@ impl Sketch {
             true => sketch.heads(status, &READ_HEADERS),
             false => sketch.heads(status, &WRITE_HEADERS).heads(status, &["Cache-Control"]),
         }
+    }
+
+    /// JSON of any shape.
+    pub fn answers_any(self, about: &str) -> Self {
+        self.answers(200, about).also_any(200).heads(200, &READ_HEADERS)
+    }
+
+    /// Plain text that is asked about as everything that is read.
+    pub fn answers_plain(self, about: &str) -> Self {
+        self.answers(200, about).also_text(200, "text/plain").heads(200, &READ_HEADERS)
+    }
+
+    /// Or JSON of any other shape.
+    pub fn also_any(self, status: u16) -> Self {
+        self.content(status, JSON, ContentBuilder::new().build())
     }
 
     /// Text of a kind.

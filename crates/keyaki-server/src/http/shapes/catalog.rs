@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::graph::GraphForm;
 use super::settings::{AclForm, QuotaForm, RevisionsForm};
 use crate::http::catalog::time;
 use crate::http::problem::{self, Problem};
@@ -105,10 +106,10 @@ pub struct BucketListed {
 #[serde(deny_unknown_fields)]
 pub struct BucketForm {
     #[serde(rename = "type")]
-    #[schema(pattern = "^revisions$", example = "revisions")]
+    #[schema(pattern = "^(revisions|graph)$", example = "revisions")]
     pub kind: String,
     #[serde(default)]
-    #[schema(value_type = Option<RevisionsForm>)]
+    #[schema(value_type = Option<OptionsForm>)]
     pub options: Value,
     /// Who may read and write; the domain's holds if there is none.
     #[serde(default)]
@@ -123,6 +124,18 @@ pub struct BucketForm {
     #[serde(default)]
     #[schema(value_type = Option<BTreeMap<String, u8>>)]
     pub replication: Option<BTreeMap<String, u8>>,
+}
+
+/// The options of one type or another.
+#[derive(ToSchema, Serialize)]
+#[serde(untagged)]
+#[schema(as = Options)]
+#[expect(dead_code, reason = "it is there to be described")]
+pub enum OptionsForm {
+    #[schema(title = "Revisions")]
+    Revisions(RevisionsForm),
+    #[schema(title = "Graph")]
+    Graph(GraphForm),
 }
 
 /// How much there may be in a bucket.
@@ -156,6 +169,11 @@ impl TryFrom<BucketForm> for BucketSettings {
                     .map_err(|bad| invalid("/options", bad.to_string()))?;
                 BucketKind::Revisions(options.unwrap_or_default().into())
             }
+            "graph" => {
+                let options: GraphForm = serde_json::from_value(form.options)
+                    .map_err(|bad| invalid("/options", bad.to_string()))?;
+                BucketKind::Graph(options.into())
+            }
             other => {
                 return Err(invalid("/type", format!("no type of bucket is called `{other}`")));
             }
@@ -181,7 +199,7 @@ pub struct BucketShown {
     pub tid: String,
     #[schema(format = DateTime)]
     pub time: String,
-    #[schema(value_type = RevisionsForm)]
+    #[schema(value_type = OptionsForm)]
     pub options: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -211,6 +229,7 @@ impl BucketShown {
         let settings = &bucket.record.settings;
         let options = match &settings.kind {
             BucketKind::Revisions(options) => json!(RevisionsForm::from(options)),
+            BucketKind::Graph(options) => json!(GraphForm::from(options)),
         };
         Self {
             name: name.to_owned(),

@@ -72,7 +72,7 @@ fn perhaps_span() -> Schema {
     text(SPAN).schema_type(perhaps_text()).examples(["1d"]).into()
 }
 
-fn lasting() -> Schema {
+pub fn lasting() -> Schema {
     text(LASTING).schema_type(perhaps_text()).examples(["7d"]).into()
 }
 

@@ -13,7 +13,7 @@ use super::scan::Reader;
 use super::schema::{Group, GroupId, Schema};
 use super::value::Value;
 use super::write::Writer;
-use crate::bucket::{CommonOptions, Usage};
+use crate::bucket::{CommonOptions, Meter, Usage};
 use crate::cell::visibility::Authorisations;
 use crate::engine::{ScanRequest, SpaceId, SpaceSpec};
 use crate::error::{Error, Result};
@@ -23,6 +23,7 @@ use crate::store::{Bucket, BucketSpec, Operation};
 #[derive(Clone)]
 pub struct Graph {
     inner: Arc<Inner>,
+    meter: Arc<Meter>,
 }
 
 struct Inner {
@@ -74,7 +75,14 @@ impl Graph {
             let form = Arc::new(form(&schema, group, package));
             groups[number] = Some(StoredGroup { form, space });
         }
-        Ok(Self { inner: Arc::new(Inner { bucket, schema, package, groups }) })
+        let inner = Arc::new(Inner { bucket, schema, package, groups });
+        Ok(Self { inner, meter: Arc::default() })
+    }
+
+    /// The same graph, which holds so much and may hold no more than that.
+    #[must_use]
+    pub fn metered(self, meter: Arc<Meter>) -> Self {
+        Self { meter, ..self }
     }
 
     /// The same graph with another schema: new groups get their spaces, changed ones their rules. The caller stores
@@ -86,6 +94,8 @@ impl Graph {
         let Inner { bucket, package, .. } = &*self.inner;
         let schema = Arc::new(self.inner.schema.changed(schema)?);
         let store = bucket.store();
+        // Ours may be older than a change that got half-way.
+        let bucket = &store.bucket(bucket.id())?;
         let wanted = group_spaces(&schema, *package);
         let records = store.engine().spaces();
         for space in &wanted {
@@ -97,7 +107,7 @@ impl Graph {
             }
         }
         let bucket = store.extend_bucket(bucket, wanted).await?;
-        Self::new(bucket, schema, *package)
+        Ok(Self::new(bucket, schema, *package)?.metered(self.meter.clone()))
     }
 
     /// Its cells.
@@ -162,6 +172,11 @@ impl Graph {
     /// `Invalid` if there is no such group.
     pub fn space(&self, group: GroupId) -> Result<SpaceId> {
         self.stored(group.0).map(|stored| stored.space)
+    }
+
+    /// How much it holds, and may.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// A group by number.

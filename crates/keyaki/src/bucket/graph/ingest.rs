@@ -11,9 +11,11 @@ use tokio::task::JoinHandle;
 use super::bucket::Graph;
 use super::chunk::Chunk;
 use super::element::Element;
+use super::input::Given;
 use super::koryphe::BinaryOperator;
 use super::schema::Checks;
 use super::write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};
+use crate::cell::Tid;
 use crate::error::{Error, Result};
 
 /// Smaller chunks are waited for at once.
@@ -23,6 +25,9 @@ const AHEAD_CHUNKS: usize = 2;
 
 /// How many reasons a summary names.
 const REASONS_MAX: usize = 100;
+
+/// A chunk ends too when the text of its elements is so long, for they are held until it is written.
+const CHUNK_BYTES_MAX: usize = 64 << 20;
 
 /// How elements are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +78,8 @@ pub struct Ingest {
     chunk: Chunk,
     /// Elements of the chunk so far, those left out too.
     given: u64,
+    /// The text of the chunk so far.
+    bytes: usize,
     seen: u64,
     /// By whose time the elements of a chunk are judged.
     now_ms: i64,
@@ -92,6 +99,7 @@ impl Ingest {
             chunk_elements: CHUNK_ELEMENTS_MAX,
             chunk: Chunk::default(),
             given: 0,
+            bytes: 0,
             seen: 0,
             now_ms: 0,
             writing: VecDeque::new(),
@@ -113,13 +121,23 @@ impl Ingest {
     /// `Invalid` with the reason, unless such elements are skipped: what is in earlier chunks stays written; those
     /// of storage.
     pub async fn push(&mut self, element: Result<Element>) -> Result<()> {
+        self.take(Given { element, bytes: 0 }).await
+    }
+
+    /// Takes what was read of a text.
+    ///
+    /// # Errors
+    /// Those of [`Self::push`].
+    pub async fn take(&mut self, given: Given) -> Result<()> {
+        let Given { element, bytes } = given;
+        self.bytes += bytes;
         let index = self.seen;
         self.seen += 1;
         if self.given == 0 {
             self.now_ms = self.writer.graph().now_ms();
         }
         self.given += 1;
-        match element.and_then(|element| self.take(element)) {
+        match element.and_then(|element| self.admit(element)) {
             Ok(()) => {}
             Err(error) if self.options.skip_invalid => self.reject(index, &error),
             Err(error) => {
@@ -127,10 +145,16 @@ impl Ingest {
                 return Err(error.with("index", index));
             }
         }
-        if self.given as usize >= self.chunk_elements {
+        if self.given as usize >= self.chunk_elements || self.bytes >= CHUNK_BYTES_MAX {
             self.flush().await?;
         }
         Ok(())
+    }
+
+    /// The latest commit so far.
+    #[must_use]
+    pub fn tid(&self) -> Option<Tid> {
+        self.writer.done().tid
     }
 
     /// Writes what is left, and tells.
@@ -138,11 +162,19 @@ impl Ingest {
     /// # Errors
     /// Those of storage.
     pub async fn finish(mut self) -> Result<Summary> {
+        self.end().await?;
+        Ok(self.summary)
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub async fn end(&mut self) -> Result<()> {
         if self.given > 0 {
             self.flush().await?;
         }
-        self.wait_until_writing(0).await?;
-        Ok(self.summary)
+        self.wait_until_writing(0).await
     }
 
     /// What became of the input so far, but for chunks that are still on their way.
@@ -152,10 +184,11 @@ impl Ingest {
     }
 
     /// Puts an element into the chunk as it may go into the graph.
-    fn take(&mut self, element: Element) -> Result<()> {
+    fn admit(&mut self, element: Element) -> Result<()> {
         let graph = self.writer.graph();
         let checks = if self.options.validate { Checks::At(self.now_ms) } else { Checks::None };
         let element = graph.schema().admit(element, checks)?;
+        self.writer.check_label(&element)?;
         self.chunk.push(graph, &element)
     }
 
@@ -168,6 +201,7 @@ impl Ingest {
 
     async fn flush(&mut self) -> Result<()> {
         let given = std::mem::take(&mut self.given);
+        self.bytes = 0;
         let chunk = self.chunk.next();
         let number = self.writer.number();
         self.wait_until_writing(self.writing_max - 1).await?;

@@ -3,7 +3,7 @@
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
 //! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
-//! graph in a bucket, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
+//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
 
 mod bucket;
 mod chunk;
@@ -11,6 +11,7 @@ pub mod element;
 mod fields;
 mod form;
 mod ingest;
+pub mod input;
 pub mod json;
 pub mod key;
 pub mod koryphe;
@@ -29,4 +30,4 @@ pub use bucket::Graph;
 pub use ingest::{Ingest, IngestOptions, Rejection, Summary};
 pub use rules::rules;
 pub use scan::Reader;
-pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};
+pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Done, Writer};

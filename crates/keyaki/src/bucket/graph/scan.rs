@@ -247,7 +247,7 @@ impl Run {
         let block = cells.next_block().await?;
         let read = cells.cells_read() - before;
         if read > 0 {
-            self.budget.scanned(read)?;
+            self.budget.scanned_of(job.form.group.id(), read)?;
         }
         let Some(block) = block else {
             self.open = None;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,9 @@ use super::element::Element;
 use super::form::Place;
 use super::operation::Sink;
 use crate::bucket::Usage;
+use crate::cell::Tid;
 use crate::cell::parts::Parts;
+use crate::cell::visibility::{Authorisations, Decisions};
 use crate::engine::{ScanRequest, SpaceId, Write};
 use crate::error::{Error, Result};
 use crate::store::{Change, Committed, Draft, Operation};
@@ -31,6 +34,20 @@ pub struct Writer {
     operation: Option<Operation>,
     /// The number of the next chunk.
     next: AtomicU64,
+    done: Mutex<Done>,
+    /// What the writer may read; nobody is asked about that who is not known.
+    seen: Option<Mutex<Decisions>>,
+}
+
+/// What a writer has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Commits.
+    pub chunks: u64,
+    /// Those of them that had been made before, and changed nothing now.
+    pub replayed: u64,
+    /// The latest of them.
+    pub tid: Option<Tid>,
 }
 
 /// What became of a chunk; remembered with it.
@@ -49,7 +66,42 @@ pub struct ChunkAnswer {
 
 impl Writer {
     pub(super) fn new(graph: Graph, user: Option<String>, operation: Option<Operation>) -> Self {
-        Self { graph, user, operation, next: AtomicU64::new(0) }
+        let (next, done) = (AtomicU64::new(0), Mutex::default());
+        Self { graph, user, operation, next, done, seen: None }
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn done(&self) -> Done {
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, tid: Option<Tid>, replayed: bool) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.chunks += 1;
+        done.replayed += u64::from(replayed);
+        done.tid = done.tid.max(tid);
+    }
+
+    /// Refuses elements that a writer with these authorisations could not read back.
+    #[must_use]
+    pub fn seen_by(mut self, authorisations: Authorisations) -> Self {
+        self.seen = Some(Mutex::new(Decisions::new(authorisations)));
+        self
+    }
+
+    /// Refuses an element that its writer could not read back.
+    ///
+    /// # Errors
+    /// `Forbidden` with its label.
+    pub(super) fn check_label(&self, element: &Element) -> Result<()> {
+        let Some(seen) = &self.seen else { return Ok(()) };
+        let label = self.graph.stored(element.shape.number)?.form.group.visibility(element);
+        match seen.lock().unwrap_or_else(PoisonError::into_inner).visible(label) {
+            true => Ok(()),
+            false => Err(Error::forbidden("a caller may only write what it could read back")
+                .with_bytes("visibility", label)),
+        }
     }
 
     /// The graph it writes to.
@@ -92,15 +144,43 @@ impl Writer {
         let home = home(operation.as_ref(), packed.first_vertex());
         let used = Usage { items: packed.size.elements as i64, bytes: packed.size.bytes as i64 };
         let bucket = self.graph.bucket();
+        let room = match self.graph.meter().reserve(used) {
+            Ok(room) => room,
+            // There is always room for what is there already.
+            Err(full) => return self.before(&home, operation.as_ref(), &answer).await?.ok_or(full),
+        };
         let committed = bucket.commit(&home, |draft| {
             packed.write(&self.graph, draft)?;
             used.add(bucket, draft)?;
             self.note(draft, "add", operation.as_ref(), &answer)
         });
         match committed.await? {
-            Committed::Replayed { answer: before, .. } => replayed(&before, &answer),
-            committed => committed.tid().map(|_| answer),
+            Committed::Replayed { tid, answer: before } => {
+                let answer = replayed(&before, &answer)?;
+                self.count(Some(tid), true);
+                Ok(answer)
+            }
+            committed => {
+                self.count(Some(committed.tid()?), false);
+                room.keep();
+                Ok(answer)
+            }
         }
+    }
+
+    /// What became of a chunk that was written before.
+    async fn before(
+        &self,
+        home: &[u8],
+        operation: Option<&Operation>,
+        answer: &ChunkAnswer,
+    ) -> Result<Option<ChunkAnswer>> {
+        let Some(operation) = operation else { return Ok(None) };
+        let before = self.graph.bucket().remembered(home, operation).await?;
+        let Some((tid, before)) = before else { return Ok(None) };
+        let answer = replayed(&before, answer)?;
+        self.count(Some(tid), true);
+        Ok(Some(answer))
     }
 
     fn operation(&self, action: &str, number: u64) -> Option<Operation> {
@@ -163,6 +243,7 @@ impl Writer {
 #[async_trait]
 impl Sink for Writer {
     async fn add(&self, elements: Vec<Element>) -> Result<()> {
+        elements.iter().try_for_each(|element| self.check_label(element))?;
         for chunk in elements.chunks(CHUNK_ELEMENTS_MAX) {
             self.write(chunk).await?;
         }
@@ -170,6 +251,7 @@ impl Sink for Writer {
     }
 
     async fn delete(&self, elements: Vec<Element>) -> Result<()> {
+        elements.iter().try_for_each(|element| self.check_label(element))?;
         for chunk in elements.chunks(CHUNK_ELEMENTS_MAX) {
             let operation = self.operation("graph.delete", self.number());
             let cells = self.cells(chunk).await?;
@@ -184,9 +266,12 @@ impl Sink for Writer {
                 self.note(draft, "delete", operation.as_ref(), &answer)
             });
             match committed.await? {
-                Committed::Replayed { answer: before, .. } => replayed(&before, &answer)?,
-                committed => committed.tid().map(|_| answer)?,
-            };
+                Committed::Replayed { tid, answer: before } => {
+                    replayed(&before, &answer)?;
+                    self.count(Some(tid), true);
+                }
+                committed => self.count(Some(committed.tid()?), false),
+            }
         }
         Ok(())
     }

@@ -1,9 +1,11 @@
 //! What a chain of operations may cost, and what it has cost so far. Exceeding it is an error that says which
 //! limit it was.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::bucket::graph::schema::GroupId;
 use crate::cell::WallClock;
 use crate::error::{Error, Result};
 
@@ -30,6 +32,7 @@ pub struct Budget {
     operations: AtomicU64,
     results: AtomicU64,
     scanned: AtomicU64,
+    by_group: Mutex<BTreeMap<GroupId, u64>>,
 }
 
 impl std::fmt::Debug for Budget {
@@ -44,7 +47,15 @@ impl Budget {
     pub fn new(limits: Limits, clock: Arc<dyn WallClock>) -> Self {
         let started_us = clock.now_us();
         let zero = || AtomicU64::new(0);
-        Self { limits, clock, started_us, operations: zero(), results: zero(), scanned: zero() }
+        Self {
+            limits,
+            clock,
+            started_us,
+            operations: zero(),
+            results: zero(),
+            scanned: zero(),
+            by_group: Mutex::default(),
+        }
     }
 
     /// The time at which the chain started; all its functions see this one.
@@ -71,6 +82,16 @@ impl Budget {
         self.time()
     }
 
+    /// Counts cells of a group that were read.
+    ///
+    /// # Errors
+    /// `Invalid` if those are too many, or it has taken too long.
+    pub fn scanned_of(&self, group: GroupId, cells: u64) -> Result<()> {
+        *self.by_group.lock().unwrap_or_else(PoisonError::into_inner).entry(group).or_default() +=
+            cells;
+        self.scanned(cells)
+    }
+
     /// Counts items of the answer.
     ///
     /// # Errors
@@ -93,6 +114,24 @@ impl Budget {
     #[must_use]
     pub fn cells_scanned(&self) -> u64 {
         self.scanned.load(Ordering::Relaxed)
+    }
+
+    /// How many of them were of which group.
+    #[must_use]
+    pub fn cells_by_group(&self) -> BTreeMap<GroupId, u64> {
+        self.by_group.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many operations were run so far.
+    #[must_use]
+    pub fn operations_run(&self) -> u64 {
+        self.operations.load(Ordering::Relaxed)
+    }
+
+    /// How many items the answer has so far.
+    #[must_use]
+    pub fn results_given(&self) -> u64 {
+        self.results.load(Ordering::Relaxed)
     }
 
     fn time(&self) -> Result<()> {

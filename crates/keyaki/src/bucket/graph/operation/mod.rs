@@ -237,6 +237,16 @@ pub struct CsvStyle {
 }
 
 impl Step {
+    /// Whether what it answers may come from the graph, or tell of it.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        match &self.operation {
+            Operation::AddElements { .. } | Operation::DeleteElements { .. } => false,
+            Operation::Chain(steps) => steps.iter().any(Self::reads),
+            _ => true,
+        }
+    }
+
     /// Whether it changes the graph, itself or by one inside it.
     #[must_use]
     pub fn writes(&self) -> bool {

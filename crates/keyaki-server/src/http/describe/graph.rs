@@ -1,0 +1,111 @@
+//! Graphs: elements, and chains of operations.
+
+use super::sketch::Sketch;
+use crate::http::problem;
+use crate::http::shapes::{Explained, IngestSummary};
+
+pub const TAG: &str = "Graph";
+
+pub fn elements(s: Sketch) -> Sketch {
+    s.says(
+        "addElements",
+        TAG,
+        "Adds elements",
+        "A JSON array, lines of JSON, or CSV whose first record names the columns. With `Idempotency-Key` a body that is \
+         sent again, whole or after a broken connection, counts once.",
+    )
+    .for_anybody()
+    .repeat_safe()
+    .takes_texts("Elements as Gaffer writes them.", &["application/json", "application/x-ndjson", "text/csv"])
+    .refuses(&[&problem::INVALID, &problem::CONFLICT])
+    .answers_json::<IngestSummary>(200, "What became of them.")
+    .heads(200, &["Idempotency-Replayed"])
+}
+
+fn chain(s: Sketch) -> Sketch {
+    s.for_anybody()
+        .repeat_safe()
+        .takes_texts("An operation, or a chain of them, in Gaffer's JSON.", &["application/json"])
+        .refuses(&[&problem::INVALID, &problem::CONFLICT])
+}
+
+pub fn execute(s: Sketch) -> Sketch {
+    let s = s.says(
+        "executeOperation",
+        TAG,
+        "Runs a chain of operations",
+        "One that only reads needs the right to read, one that writes the right to write. The answer is an array, one \
+         value, or nothing; `explain` answers what the chain cost instead.",
+    );
+    chain(s).answers_json::<Explained>(200, "What the chain gives, or what it cost.").also_any(200)
+}
+
+pub fn execute_chunked(s: Sketch) -> Sketch {
+    let s = s.says(
+        "executeOperationChunked",
+        TAG,
+        "Runs a chain of operations, a line for each result",
+        "",
+    );
+    chain(s).answers_json::<Explained>(200, "What the chain gives, or what it cost.").also_any(200)
+}
+
+pub fn schema(s: Sketch) -> Sketch {
+    s.says("graphSchema", TAG, "The schema of a graph", "As Gaffer shows it.")
+        .for_anybody()
+        .answers_any("The schema.")
+}
+
+pub fn status(s: Sketch) -> Sketch {
+    s.says("graphStatus", TAG, "Whether a graph can be asked", "")
+        .for_anybody()
+        .answers_any("How it is.")
+}
+
+pub fn version(s: Sketch) -> Sketch {
+    s.says("graphVersion", TAG, "The version of Gaffer that a graph speaks", "")
+        .for_anybody()
+        .answers_plain("The version.")
+}
+
+pub fn config(s: Sketch) -> Sketch {
+    s.says("graphConfig", TAG, "What a graph is, and what can be said to it", "As Gaffer tells it.")
+        .for_anybody()
+        .answers_any("Names of classes, or what is asked for.")
+        .also_text(200, "text/plain")
+}
+
+pub fn config_of(s: Sketch) -> Sketch {
+    s.says("graphConfigOf", TAG, "The same, of one class", "")
+        .for_anybody()
+        .answers_any("Filter functions for the class, or its fields.")
+}
+
+pub fn field_classes(s: Sketch) -> Sketch {
+    s.says("graphFieldClasses", TAG, "The fields of a class, with their classes", "")
+        .for_anybody()
+        .answers_any("Classes by fields.")
+}
+
+pub fn operations(s: Sketch) -> Sketch {
+    s.says("graphOperations", TAG, "The operations that there are", "")
+        .for_anybody()
+        .answers_any("Their classes.")
+}
+
+pub fn operation(s: Sketch) -> Sketch {
+    s.says(
+        "graphOperation",
+        TAG,
+        "An operation",
+        "`details` answers this of all of them, `all` their classes.",
+    )
+    .for_anybody()
+    .answers_any("Its summary, fields, example, and what may follow it.")
+}
+
+pub fn operation_about(s: Sketch) -> Sketch {
+    s.says("graphOperationAbout", TAG, "What may follow an operation, or an example of it", "")
+        .for_anybody()
+        .answers_any("Classes, or an operation.")
+}

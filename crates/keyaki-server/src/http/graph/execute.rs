@@ -1,0 +1,260 @@
+//! `/graph/operations/execute`: chains of operations. What a chain streams is sent as it is read, in bounded memory; what
+//! goes wrong before the first piece is a problem, and what does later ends the answer without its end.
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use keyaki::bucket::graph::Writer;
+use keyaki::bucket::graph::json::read_operation;
+use keyaki::bucket::graph::operation::{Budget, Executor, NoNames, Output, Step};
+use keyaki::catalog::{Access, BucketKind};
+
+use super::{Waiting, aside, flag};
+use crate::http::Answer;
+use crate::http::answer::value;
+use crate::http::body::{self, Whole};
+use crate::http::inside::{InBucket, Watch};
+use crate::http::path::Query;
+use crate::http::problem::{self, Problem};
+use crate::http::revisions::operation;
+use crate::http::shapes::Explained;
+
+const PATH: &str = "/graph/operations/execute";
+/// Larger chains are read on a thread of their own.
+const READ_ASIDE_FROM: usize = 64 << 10;
+
+/// How results are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// One JSON document.
+    Document,
+    /// A line for each.
+    Lines,
+}
+
+/// A chain that is running.
+pub(super) struct Running {
+    pub budget: Arc<Budget>,
+    pub output: Output,
+    pub writer: Option<Arc<Writer>>,
+}
+
+impl InBucket<'_> {
+    /// `/graph/operations/execute`.
+    pub(in crate::http) async fn execute(&self, query: Query, body: Body) -> Answer {
+        self.answer_chain(query, body, Shape::Document).await
+    }
+
+    /// `/graph/operations/execute/chunked`.
+    pub(in crate::http) async fn execute_chunked(&self, query: Query, body: Body) -> Answer {
+        self.answer_chain(query, body, Shape::Lines).await
+    }
+
+    async fn answer_chain(&self, query: Query, body: Body, shape: Shape) -> Answer {
+        let explain = flag(&query, "explain")?.unwrap_or(false);
+        let app = self.call.app;
+        let most = app.limits.body_bytes;
+        let Whole { bytes, held: _held } =
+            body::read_json_bytes(&app.bounds, self.headers(), body, most).await?;
+        app.check_digest(&self.call.principal, self.call.parts, &bytes)?;
+        let step = self.chain(bytes.clone()).await?;
+        self.wait_for_session().await?;
+        let work = async {
+            let running = self.run(&step, &bytes).await?;
+            match explain {
+                true => self.explained(running).await,
+                false => self.first_piece(running, shape).await,
+            }
+        };
+        if step.writes() {
+            return work.await;
+        }
+        // Nobody waits for what only reads once its caller has gone.
+        tokio::select! {
+            answer = work => answer,
+            () = Waiting::gone(self.call.parts) => Err(Problem::bad_request("the caller has gone")),
+        }
+    }
+
+    /// Reads a chain, and finds out whether the caller may run it.
+    pub(super) async fn chain(&self, text: Bytes) -> Result<Step, Problem> {
+        let schema = self.graph()?.schema().clone();
+        let size = text.len();
+        let read = move || Step::from_json(&read_operation(&text)?, &schema, &NoNames);
+        let step = match size < READ_ASIDE_FROM {
+            true => read(),
+            false => {
+                let broken = |_| Problem::new(&problem::INTERNAL, "the chain could not be read");
+                aside(read).await.map_err(broken)?
+            }
+        }
+        .map_err(unread)?;
+        for (access, wanted) in [(Access::Write, step.writes()), (Access::Read, step.reads())] {
+            if wanted {
+                self.demand(access, PATH)?;
+            }
+        }
+        Ok(step)
+    }
+
+    pub(super) async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
+        let graph = self.graph()?;
+        let limits = match &self.entry.record.settings.kind {
+            BucketKind::Graph(options) => options.limits_of(&self.call.principal.roles),
+            BucketKind::Revisions(_) => keyaki::catalog::CostLimits::DEFAULT,
+        };
+        let budget = Arc::new(Budget::new(limits, self.call.app.clock.clone()));
+        let source = Arc::new(graph.seen_by(self.caller.authorisations.clone()));
+        let mut executor = Executor::new(graph.schema().clone(), source, budget.clone());
+        let mut writer = None;
+        if step.writes() {
+            let parameters = digest(&SHA256, text);
+            let operation =
+                operation(self.headers(), &self.caller, "chain", PATH, &[parameters.as_ref()])?;
+            let sink = Arc::new(self.writer(operation)?);
+            executor = executor.with_sink(sink.clone());
+            writer = Some(sink);
+        }
+        let output = executor.execute(step).await?;
+        Ok(Running { budget, output, writer })
+    }
+
+    async fn explained(&self, running: Running) -> Answer {
+        let Running { budget, mut output, .. } = running;
+        let (mut started, mut piece) = (false, Vec::new());
+        while output.write_json(&mut started, &mut piece).await? {
+            piece.clear();
+        }
+        let schema = self.graph()?.schema();
+        let named = |(group, cells)| {
+            let name = schema.group_by_id(group).map_or("", |group| group.name());
+            (name.to_owned(), cells)
+        };
+        let now_ms = self.call.app.clock.now_us() / 1000;
+        let explained = Explained {
+            operations: budget.operations_run(),
+            results: budget.results_given(),
+            scanned: budget.cells_scanned(),
+            groups: budget.cells_by_group().into_iter().map(named).collect(),
+            time_ms: now_ms.saturating_sub(budget.now_ms() as u64),
+        };
+        let bytes = serde_json::to_vec(&explained).expect("what is explained is JSON");
+        Ok((StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], bytes).into_response())
+    }
+
+    /// The answer, once it is known how it begins.
+    async fn first_piece(&self, running: Running, shape: Shape) -> Answer {
+        let Running { output, writer, budget: _budget } = running;
+        let mut pieces = Pieces { output, shape, started: false, over: false };
+        let first = pieces.next().await?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(
+            "gaffer-media-type",
+            HeaderValue::from_static("application/vnd.gaffer.v2+json"),
+        );
+        if let Some(done) = writer.map(|writer| writer.done()) {
+            if let Some(tid) = done.tid {
+                headers.insert("keyaki-session", value(&tid.to_string())?);
+            }
+            if done.chunks > 0 && done.chunks == done.replayed {
+                headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+            }
+        }
+        let body = match first {
+            None => Body::empty(),
+            Some(first) => {
+                let kind = HeaderValue::from_static("application/json");
+                headers.insert(header::CONTENT_TYPE, kind);
+                match pieces.over {
+                    true => Body::from(first),
+                    false => pieces.stream(first, self.watch(Access::Read, PATH)),
+                }
+            }
+        };
+        let mut response = Response::new(body);
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+}
+
+/// An answer piece by piece.
+struct Pieces {
+    output: Output,
+    shape: Shape,
+    started: bool,
+    over: bool,
+}
+
+impl Pieces {
+    async fn next(&mut self) -> keyaki::Result<Option<Bytes>> {
+        let mut piece = Vec::new();
+        if self.over {
+            return Ok(None);
+        }
+        match self.shape {
+            Shape::Document => {
+                self.over = !self.output.write_json(&mut self.started, &mut piece).await?;
+                // An answer that is over with its first piece is known to be so.
+                if !self.over && matches!(self.output, Output::Nothing) {
+                    self.over = true;
+                }
+            }
+            Shape::Lines => self.over = !lines(&mut self.output, &mut piece).await?,
+        }
+        Ok((!piece.is_empty()).then(|| Bytes::from(piece)))
+    }
+
+    fn stream(self, first: Bytes, watch: Watch) -> Body {
+        let rest =
+            stream::try_unfold((self, Some(first), watch), |(mut pieces, first, watch)| async {
+                let piece = match first {
+                    Some(first) => Some(first),
+                    None => {
+                        watch.look().await?;
+                        pieces.next().await?
+                    }
+                };
+                Ok::<_, keyaki::Error>(piece.map(|piece| (piece, (pieces, None, watch))))
+            });
+        Body::from_stream(rest)
+    }
+}
+
+/// A line for each result of the next batch; false once there is no more.
+async fn lines(output: &mut Output, piece: &mut Vec<u8>) -> keyaki::Result<bool> {
+    match output {
+        Output::Elements(elements) => {
+            let batch = elements.next().await?;
+            let more = batch.is_some();
+            for element in batch.into_iter().flatten() {
+                element.write_json(piece);
+                piece.extend_from_slice(b"\r\n");
+            }
+            Ok(more)
+        }
+        Output::Values(values) => {
+            let batch = values.next().await?;
+            let more = batch.is_some();
+            for value in batch.into_iter().flatten() {
+                value.write_plain(piece);
+                piece.extend_from_slice(b"\r\n");
+            }
+            Ok(more)
+        }
+        alone => {
+            alone.write_json(&mut false, piece).await?;
+            Ok(false)
+        }
+    }
+}
+
+/// A chain that can't be read, or not be run here.
+fn unread(error: keyaki::Error) -> Problem {
+    Problem::bad_request(&error.to_string()).with("at", error.context("at").unwrap_or("/"))
+}

@@ -1,0 +1,60 @@
+//! Graphs over HTTP: elements in, chains of operations over them, and what Gaffer's clients ask about a graph.
+
+mod config;
+mod elements;
+mod execute;
+
+use http::request::Parts;
+use keyaki::bucket::graph::{Graph, Writer};
+use keyaki::store::Operation;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::inside::InBucket;
+use super::path::Query;
+use super::problem::Problem;
+
+/// Tells a request whose caller has gone: nobody waits for its answer.
+#[derive(Clone)]
+pub struct Waiting(pub watch::Receiver<()>);
+
+impl Waiting {
+    /// Until nobody waits any more; for ever if that can't be known.
+    async fn gone(parts: &Parts) {
+        match parts.extensions.get::<Self>() {
+            Some(Self(caller)) => while caller.clone().changed().await.is_ok() {},
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl InBucket<'_> {
+    fn graph(&self) -> Result<&Graph, Problem> {
+        Ok(self.open.graph()?)
+    }
+
+    /// Writes what its caller could read back.
+    fn writer(&self, operation: Option<Operation>) -> Result<Writer, Problem> {
+        let writer = self.graph()?.writer(self.caller.user.clone(), operation);
+        Ok(writer.seen_by(self.caller.authorisations.clone()))
+    }
+}
+
+/// A parameter that says yes or no.
+fn flag(query: &Query, name: &str) -> Result<Option<bool>, Problem> {
+    match query.get(name) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Problem::bad_request("neither `true` nor `false`").with("parameter", name)),
+    }
+}
+
+/// Does what takes long on a thread of its own, so that other requests don't wait for it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "reading text is no engine's work, and may take long"
+)]
+fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
+}
