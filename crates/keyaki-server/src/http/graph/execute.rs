@@ -28,6 +28,9 @@ const PATH: &str = "/graph/operations/execute";
 /// Larger chains are read on a thread of their own.
 const READ_ASIDE_FROM: usize = 64 << 10;
 
+/// An answer that is no longer is known whole before it begins.
+const FIRST_BYTES: usize = 256 << 10;
+
 /// How results are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
@@ -151,7 +154,7 @@ impl InBucket<'_> {
     async fn first_piece(&self, running: Running, shape: Shape) -> Answer {
         let Running { output, writer, budget: _budget } = running;
         let mut pieces = Pieces { output, shape, started: false, over: false };
-        let first = pieces.next().await?;
+        let first = pieces.first().await?;
         let mut headers = HeaderMap::new();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(
@@ -192,6 +195,15 @@ struct Pieces {
 }
 
 impl Pieces {
+    /// So much that a small answer is whole: whatever goes wrong with it is told as a problem.
+    async fn first(&mut self) -> keyaki::Result<Option<Bytes>> {
+        let mut first = Vec::new();
+        while first.len() < FIRST_BYTES && !self.over {
+            first.extend(self.next().await?.into_iter().flatten());
+        }
+        Ok((!first.is_empty()).then(|| Bytes::from(first)))
+    }
+
     async fn next(&mut self) -> keyaki::Result<Option<Bytes>> {
         let mut piece = Vec::new();
         if self.over {
