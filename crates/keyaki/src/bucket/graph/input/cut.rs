@@ -18,8 +18,7 @@ pub(super) enum Cut {
 #[derive(Default)]
 pub(super) struct Array {
     place: Place,
-    /// Whether the last thing was a comma.
-    comma: bool,
+    last: Last,
     depth: usize,
     in_string: bool,
     escaped: bool,
@@ -31,6 +30,15 @@ enum Place {
     Before,
     Inside,
     After,
+}
+
+/// What it has met last.
+#[derive(Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Start,
+    Element,
+    Comma,
 }
 
 impl Cut {
@@ -77,11 +85,11 @@ impl Cut {
     pub fn ended(&mut self, byte: u8) -> Result<()> {
         let Self::Array(array) = self else { return Ok(()) };
         match byte {
-            b',' if !array.comma => {
-                array.comma = true;
+            b',' if array.last == Last::Element => {
+                array.last = Last::Comma;
                 Ok(())
             }
-            b',' => Err(Error::invalid("an element is missing between two commas")),
+            b',' => Err(Error::invalid("an element is missing before a comma")),
             _ => {
                 array.place = Place::After;
                 Ok(())
@@ -92,14 +100,14 @@ impl Cut {
     /// There was an element.
     pub fn something(&mut self) {
         if let Self::Array(array) = self {
-            array.comma = false;
+            array.last = Last::Element;
         }
     }
 
     /// There was none.
     pub fn nothing(&self) -> Result<()> {
         match self {
-            Self::Array(array) if array.comma => {
+            Self::Array(array) if array.last == Last::Comma => {
                 Err(Error::invalid("an element is missing behind a comma"))
             }
             _ => Ok(()),
