@@ -73,44 +73,60 @@ impl Bare {
     }
 
     /// Shows every key and value that starts with `prefix`.
-    pub fn scan(&self, prefix: &[u8], mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-        let mut options = ReadOptions::default();
-        options.set_iterate_range(PrefixRange(prefix));
-        let mut iterator = self.db.raw_iterator_opt(options);
-        iterator.seek_to_first();
-        while let Some((key, value)) = iterator.item() {
-            visit(key, value);
-            iterator.next();
-        }
-        Ok(iterator.status()?)
+    pub fn scan(&self, prefix: &[u8], visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        show(&self.db, &ReadRange::Prefix(prefix), visit)
     }
 
     /// Shows every key and value.
-    pub fn scan_all(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-        let mut options = ReadOptions::default();
-        options.set_readahead_size(1 << 20);
-        let mut iterator = self.db.raw_iterator_opt(options);
-        iterator.seek_to_first();
-        while let Some((key, value)) = iterator.item() {
-            visit(key, value);
-            iterator.next();
-        }
-        Ok(iterator.status()?)
+    pub fn scan_all(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        show(&self.db, &ReadRange::All, visit)
     }
 
     /// Waits until no compaction is left to do.
     pub fn settle(&self) -> Result<()> {
-        let mut options = WaitForCompactOptions::default();
-        options.set_flush(true);
-        Ok(self.db.wait_for_compact(&options)?)
+        settle(&self.db)
     }
 
     /// Packs everything into one sorted run.
     pub fn compact(&self) {
-        let mut options = CompactOptions::default();
-        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-        self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        compact(&self.db);
     }
+}
+
+/// What of a store is shown.
+pub enum ReadRange<'a> {
+    Prefix(&'a [u8]),
+    All,
+}
+
+/// Shows keys and values in order.
+pub fn show(db: &DB, range: &ReadRange<'_>, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    let mut options = ReadOptions::default();
+    match range {
+        ReadRange::Prefix(prefix) => options.set_iterate_range(PrefixRange(*prefix)),
+        ReadRange::All => options.set_readahead_size(1 << 20),
+    }
+    let mut iterator = db.raw_iterator_opt(options);
+    iterator.seek_to_first();
+    while let Some((key, value)) = iterator.item() {
+        visit(key, value);
+        iterator.next();
+    }
+    Ok(iterator.status()?)
+}
+
+/// Waits until no compaction is left to do.
+pub fn settle(db: &DB) -> Result<()> {
+    let mut options = WaitForCompactOptions::default();
+    options.set_flush(true);
+    Ok(db.wait_for_compact(&options)?)
+}
+
+/// Packs everything into one sorted run.
+pub fn compact(db: &DB) {
+    let mut options = CompactOptions::default();
+    options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+    db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
 }
 
 fn sum(_: &[u8], base: Option<&[u8]>, operands: &MergeOperands) -> Option<Vec<u8>> {

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use keyaki::settings::EmbeddedSettings;
 use rocksdb::{
-    BottommostLevelCompaction, CompactOptions, DB, DBCompressionType, IngestExternalFileOptions,
-    MergeOperands, Options, PrefixRange, ReadOptions, SstFileWriter, WaitForCompactOptions,
+    DB, DBCompressionType, IngestExternalFileOptions, MergeOperands, Options, SstFileWriter,
 };
 
 use super::data::{Edge, Name};
@@ -106,44 +105,24 @@ impl Bare {
     }
 
     /// Shows all that lies under a vertex.
-    pub fn scan(&self, vertex: &Name, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    pub fn scan(&self, vertex: &Name, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
         let prefix = [&self.space, vertex.as_slice(), &[0]].concat();
-        let mut options = ReadOptions::default();
-        options.set_iterate_range(PrefixRange(prefix));
-        let mut iterator = self.db.raw_iterator_opt(options);
-        iterator.seek_to_first();
-        while let Some((key, value)) = iterator.item() {
-            visit(key, value);
-            iterator.next();
-        }
-        Ok(iterator.status()?)
+        bare::show(&self.db, &bare::ReadRange::Prefix(&prefix), visit)
     }
 
     /// Shows every key and value.
-    pub fn scan_all(&self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-        let mut options = ReadOptions::default();
-        options.set_readahead_size(1 << 20);
-        let mut iterator = self.db.raw_iterator_opt(options);
-        iterator.seek_to_first();
-        while let Some((key, value)) = iterator.item() {
-            visit(key, value);
-            iterator.next();
-        }
-        Ok(iterator.status()?)
+    pub fn scan_all(&self, visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        bare::show(&self.db, &bare::ReadRange::All, visit)
     }
 
     /// Waits until no compaction is left to do.
     pub fn settle(&self) -> Result<()> {
-        let mut options = WaitForCompactOptions::default();
-        options.set_flush(true);
-        Ok(self.db.wait_for_compact(&options)?)
+        bare::settle(&self.db)
     }
 
     /// Packs everything into one sorted run.
     pub fn compact(&self) {
-        let mut options = CompactOptions::default();
-        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-        self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        bare::compact(&self.db);
     }
 }
 
