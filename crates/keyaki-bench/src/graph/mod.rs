@@ -9,7 +9,7 @@
 //! | `graph.ingest`          | the second million edges into a graph that holds the first | the same cells by hand | 0.5 |
 //! | `graph.ingest_cpu`      | CPU of that, per edge, until settled                       | 8 µs                   | 1   |
 //! | `graph.rss`             | the most memory during it                                  | the settings and a base| 1   |
-//! | `graph.vertex`          | all edges of a random vertex, as the reader gives them     | a bare prefix scan     | 0.5 |
+//! | `graph.vertex`          | all edges of a random vertex, by one operation             | a bare prefix scan     | 0.5 |
 //! | `graph.seeds`           | 10,000 seeds in one operation                              | 37,000 seeds/s         | 1   |
 //! | `graph.two_hops`        | two hops from 1,000 seeds                                  | 3,000 seeds/s          | 1   |
 //! | `graph.scan`            | all elements                                               | 1,000,000 elements/s   | 1   |

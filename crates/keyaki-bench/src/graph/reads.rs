@@ -133,8 +133,8 @@ fn vertex(ground: &Ground<'_>, sides: &Sides) -> Result<Figure> {
     if found[0] != found[1] || found[2] != found[1] {
         return Err(format!("{found:?} edges: ours, by hand, and of operations").into());
     }
-    let [ours, bare, operations] = best.map(Option::unwrap_or_default);
-    let figure = Figure::rates(VERTEX, "vertex/s", vertices.len(), [ours, bare]).bar(0.5);
+    let [reader, bare, operations] = best.map(Option::unwrap_or_default);
+    let figure = Figure::rates(VERTEX, "vertex/s", vertices.len(), [operations, bare]).bar(0.5);
     let figure = figure.note("edges", found[0] as f64);
-    Ok(figure.note("operations_per_s", operations.rate(vertices.len())))
+    Ok(figure.note("reader_per_s", reader.rate(vertices.len())))
 }
