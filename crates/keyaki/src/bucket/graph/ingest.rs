@@ -1,7 +1,6 @@
 //! Takes elements one by one, checks them, and writes them in chunks, the next one while earlier ones are on their way
-//! to the disk. Chunks are cut by the number of elements that
-//! come in, not of those that are let in: which are valid may change with time, and a file that is sent again must be
-//! cut as it was.
+//! to the disk. Chunks are cut by how many elements come in and how long their text is, not by how many are let in:
+//! which are valid may change with time, and a file that is sent again must be cut as it was.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
