@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use keyaki::bucket::graph::input::{Format, Given, Input, Mapping};
-use keyaki::bucket::graph::{Ingest, IngestOptions};
+use keyaki::bucket::graph::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions};
 use keyaki::catalog::Access;
 use keyaki::{Error, Kind, Result as Done};
 use tokio::runtime::Handle;
@@ -30,8 +30,8 @@ use crate::http::shapes::IngestSummary;
 const BLOCK_BYTES: usize = 256 << 10;
 const BLOCKS_AHEAD: usize = 4;
 const BATCHES_AHEAD: usize = 2;
-/// The most that one body holds at a time, roughly.
-const HELD_BYTES_MAX: u64 = 32 << 20;
+/// The most that one body holds at a time, roughly: a chunk that fills, and those on their way to the disk.
+const HELD_BYTES_MAX: u64 = ((1 + AHEAD_CHUNKS) * CHUNK_BYTES_MAX) as u64;
 /// How long the next piece of a body may take to arrive.
 const PIECE_WITHIN: Duration = Duration::from_secs(60);
 const PATH: &str = "/elements";

@@ -20,13 +20,13 @@ use crate::error::{Error, Result};
 /// Smaller chunks are waited for at once.
 const AHEAD_ELEMENTS_MIN: usize = 5_000;
 /// Chunks on their way to the disk at the same time, where their order is of no matter.
-const AHEAD_CHUNKS: usize = 2;
+pub const AHEAD_CHUNKS: usize = 2;
 
 /// How many reasons a summary names.
 const REASONS_MAX: usize = 100;
 
-/// A chunk ends too when the text of its elements is so long, for they are held until it is written.
-const CHUNK_BYTES_MAX: usize = 64 << 20;
+/// A chunk ends too when the text of its elements is so long: with those on their way it is held in memory.
+pub const CHUNK_BYTES_MAX: usize = 16 << 20;
 
 /// How elements are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub mod walk;
 mod write;
 
 pub use bucket::Graph;
-pub use ingest::{Ingest, IngestOptions, Rejection, Summary};
+pub use ingest::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions, Rejection, Summary};
 pub use rules::rules;
 pub use scan::Reader;
 pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Done, Writer};
