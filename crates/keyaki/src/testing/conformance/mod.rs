@@ -29,7 +29,7 @@ mod spaces;
 mod splits;
 pub mod steps;
 
-pub use rules::rules;
+pub use rules::{panic_quietly, rules};
 
 /// The bucket that all commits of [`steps`] are of.
 pub const BUCKET: BucketId = BucketId(7);

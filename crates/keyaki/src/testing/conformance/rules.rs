@@ -113,6 +113,6 @@ impl Merge for Fragile {
 }
 
 /// Without a backtrace on the way, which would fill the test's output.
-fn panic_quietly(why: &'static str) -> ! {
+pub fn panic_quietly(why: &'static str) -> ! {
     std::panic::resume_unwind(Box::new(why))
 }
