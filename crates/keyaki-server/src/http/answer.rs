@@ -95,7 +95,7 @@ impl Representation {
                 }
             }
         }
-        headers.insert(header::CONTENT_LENGTH, value(&bytes.len().to_string())?);
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         let body = if request.method == Method::HEAD { Body::empty() } else { Body::from(bytes) };
         Ok(respond(status, headers, body))
     }

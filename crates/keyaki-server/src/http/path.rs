@@ -41,6 +41,9 @@ impl Path {
 
 /// Undoes percent-encoding, strictly.
 pub fn decode(text: &str) -> Result<String, Problem> {
+    if !text.contains('%') {
+        return Ok(text.to_owned());
+    }
     let bad = |why: &str| Problem::bad_request(why).with("text", text);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -166,22 +166,24 @@ struct Asked {
 
 impl Asked {
     async fn answer(self, mut request: Request<Body>) -> Response {
-        let path = request.uri().path().to_owned();
+        let uri = request.uri().clone();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
         {
             tracing::info!(?problem, "refused");
-            return problem.into_response_at(&path);
+            return problem.into_response_at(uri.path());
         }
         let Ok(room) = self.requests.try_acquire_owned() else {
-            return Problem::busy("too many requests are being answered").into_response_at(&path);
+            return Problem::busy("too many requests are being answered")
+                .into_response_at(uri.path());
         };
         let (app, reads) = (self.app, super::is_read(request.method()));
         // Gone with this future: whatever need not be finished can find out.
-        let (_waits, waiting) = tokio::sync::watch::channel(());
-        if !reads {
+        let _waits = (!reads).then(|| {
+            let (waits, waiting) = tokio::sync::watch::channel(());
             request.extensions_mut().insert(Waiting(waiting));
-        }
+            waits
+        });
         // On the heap: a future of its size is not to be moved from hand to hand.
         let answering = Box::pin(async move {
             let _room = room;
@@ -193,9 +195,9 @@ impl Asked {
             false => tokio::spawn(answering).await.map_err(drop),
         };
         answered.unwrap_or_else(|()| {
+            let path = uri.path();
             tracing::error!(path, "a request was interrupted");
-            Problem::new(&problem::INTERNAL, "the request could not be done")
-                .into_response_at(&path)
+            Problem::new(&problem::INTERNAL, "the request could not be done").into_response_at(path)
         })
     }
 }

@@ -241,7 +241,7 @@ impl FromStr for Tid {
     fn from_str(text: &str) -> Result<Self, BadTid> {
         let uuid = Uuid::try_parse(text).map_err(|_| BadTid { reason: "not a UUID" })?;
         let tid = Self::from_uuid(uuid)?;
-        if tid.to_string() == text {
+        if uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text {
             Ok(tid)
         } else {
             Err(BadTid { reason: "not in lower case with hyphens" })

@@ -8,12 +8,16 @@ use scylla::client::session_builder::SessionBuilder;
 /// Nodes that have just come back may not agree yet on what there is to drop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Drops all keyspaces whose name begins so.
+/// More than a request takes whose sender is gone.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
+/// Drops all keyspaces whose name begins so, and which nobody uses any more.
 ///
 /// Their tables go first, one by one: Cassandra 5 drops those of a keyspace in turn, and where a late write has reached
 /// the first of them before it comes to the second, it finds a dirty table that it no longer has, and the node dies.
 pub async fn drop_keyspaces(nodes: &[String], prefix: &str) {
     let session = SessionBuilder::new().known_nodes(nodes).build().await.expect("a session");
+    tokio::time::sleep(AFTERMATH).await;
     let tables = "SELECT keyspace_name, table_name FROM system_schema.tables";
     for (keyspace, table) in names::<(String, String)>(&session, tables).await {
         if keyspace.starts_with(prefix) {

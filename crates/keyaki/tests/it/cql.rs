@@ -1,8 +1,8 @@
 //! The CQL engine on a real cluster, which `KEYAKI_CQL=host:port[,…]` names; `scripts/cassandra` starts one. Every test
 //! has keyspaces of its own, and drops them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use keyaki::Kind;
@@ -47,16 +47,24 @@ fn nodes() -> Vec<String> {
     nodes.split(',').map(str::to_owned).collect()
 }
 
-/// Keyspaces that go when this is closed.
+/// How late a loaded machine's nodes may answer where a test is about what they answer, not when.
+const LATE: Duration = Duration::from_secs(20);
+
+/// Keyspaces that go when this is closed, and the engines on them.
 struct Keyspaces {
     prefix: String,
     given: AtomicU32,
+    engines: Mutex<Vec<Weak<CqlEngine>>>,
 }
 
 impl Keyspaces {
     fn new() -> Self {
         let tag = uuid::Uuid::from_u128(rand()).simple().to_string();
-        Self { prefix: format!("keyaki_{}", &tag[..10]), given: AtomicU32::new(0) }
+        Self {
+            prefix: format!("keyaki_{}", &tag[..10]),
+            given: AtomicU32::new(0),
+            engines: Mutex::default(),
+        }
     }
 
     /// Settings with a keyspace that nobody has used.
@@ -67,11 +75,30 @@ impl Keyspaces {
             nodes,
             keyspace_prefix: format!("{}_{}", self.prefix, self.given.fetch_add(1, Relaxed)),
             replication: Replication::Factor(copies),
+            connect_timeout: LATE,
+            request_timeout: LATE,
             ..CqlSettings::default()
         }
     }
 
+    /// The same for a test that waits for answers which never come.
+    fn fresh_and_punctual(&self) -> CqlSettings {
+        let CqlSettings { connect_timeout, request_timeout, .. } = CqlSettings::default();
+        CqlSettings { connect_timeout, request_timeout, ..self.fresh() }
+    }
+
+    fn open(&self, settings: CqlSettings) -> Arc<CqlEngine> {
+        let engine = open(settings, Rules::default(), Arc::new(SystemWallClock));
+        self.engines.lock().unwrap().push(Arc::downgrade(&engine));
+        engine
+    }
+
+    /// Engines that are left end first: one that shows up in a table that is being dropped may kill a node.
     async fn drop_all(&self) {
+        let engines = std::mem::take(&mut *self.engines.lock().unwrap());
+        for engine in engines.iter().filter_map(Weak::upgrade) {
+            patiently(|| engine.close()).await;
+        }
         drop_keyspaces(&nodes(), &self.prefix).await;
     }
 }

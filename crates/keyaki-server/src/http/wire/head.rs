@@ -10,6 +10,22 @@ use super::{HeadLimits, REFUSED};
 /// What the rest of the request line needs, besides the target.
 const LINE_BYTES_MORE: usize = 64;
 
+/// By byte: whether it may be in a token. Every head has hundreds of them.
+const IS_TOKEN: [bool; 256] = {
+    let mut is_token = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 0x80 {
+        is_token[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut others: &[u8] = b"!#$%&'*+-.^_`|~";
+    while let [other, rest @ ..] = others {
+        is_token[*other as usize] = true;
+        others = rest;
+    }
+    is_token
+};
+
 /// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -187,8 +203,7 @@ impl Head {
 }
 
 fn is_token(name: &[u8]) -> bool {
-    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
-    !name.is_empty() && name.iter().all(is_part)
+    !name.is_empty() && name.iter().all(|byte| IS_TOKEN[usize::from(*byte)])
 }
 
 fn bad(detail: &str) -> Problem {

@@ -159,6 +159,9 @@ struct Leaving<E, D> {
     leaving: D,
 }
 
+/// What an entry with a label has in it.
+const LABEL: &[u8] = b"\"visibility\"";
+
 /// An entry as it is written.
 #[derive(Serialize)]
 struct HeadEntry<'r> {
@@ -169,7 +172,7 @@ struct HeadEntry<'r> {
 }
 
 /// What an entry has besides its revision. It is read by itself: to read a flattened one costs several times as much.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct HeadLabel {
     #[serde(default)]
     visibility: String,
@@ -180,7 +183,15 @@ impl Head {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
         let payload = ValueRef::decode(bytes)?.payload;
         let (labels, stored, leaving): (_, Vec<Stored>, _) = match payload.starts_with(b"{") {
-            false => (read(payload)?, read(payload)?, None),
+            false => {
+                let stored: Vec<Stored> = read(payload)?;
+                // Most are open to all, and say nothing of a label: that is seen sooner than read.
+                let labels = match payload.windows(LABEL.len()).any(|part| part == LABEL) {
+                    true => read(payload)?,
+                    false => stored.iter().map(|_| HeadLabel::default()).collect(),
+                };
+                (labels, stored, None)
+            }
             true => {
                 let labels: Leaving<Vec<HeadLabel>, IgnoredAny> = read(payload)?;
                 let read: Leaving<Vec<Stored>, Box<Departure>> = read(payload)?;
@@ -226,6 +237,13 @@ impl Head {
     pub(super) fn newest(&self, decisions: &mut Decisions) -> Option<&Revision> {
         let visible = self.entries.iter().filter(|r| decisions.visible(r.visibility.as_bytes()));
         visible.max_by_key(|revision| revision.tid)
+    }
+
+    /// What the key says to a caller, without all else.
+    pub(super) fn into_current(mut self, decisions: &mut Decisions) -> Option<Revision> {
+        let tid = self.current(decisions)?.tid;
+        let at = self.entries.iter().position(|revision| revision.tid == tid)?;
+        Some(self.entries.swap_remove(at))
     }
 
     /// What the key says to a caller.

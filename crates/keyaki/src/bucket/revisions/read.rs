@@ -43,12 +43,8 @@ impl Revisions {
     /// Those of the engine.
     pub async fn current(&self, caller: &Caller, key: &str) -> Result<Option<Revision>> {
         let mut decisions = Decisions::new(caller.authorisations.clone());
-        Ok(self
-            .settled_head(key)
-            .await?
-            .current(&mut decisions)
-            .filter(|r| self.is_fresh(r))
-            .cloned())
+        let head = self.settled_head(key).await?;
+        Ok(head.into_current(&mut decisions).filter(|revision| self.is_fresh(revision)))
     }
 
     /// Whether the newest revision of its label is kept.

@@ -116,11 +116,16 @@ impl Inner {
         link: &Link,
         errand: &mut Errand<'_>,
     ) -> (Result<Decision>, End) {
-        let decided = self.attempt(link, errand).await;
-        let end = match &decided {
-            Ok(Decision::Took) => self.finish(link, errand).await,
-            Ok(_) => End::NotTaken,
-            Err(_) => End::Unknown,
+        // Meanwhile the partitions are listed: nobody hears that a commit took before that is done.
+        let ahead = self.ahead(errand.proposal.home, &errand.dependents);
+        let listed = async { self.list(link, ahead?).await };
+        let (decided, listed) =
+            futures_util::future::join(self.attempt(link, errand), listed).await;
+        let end = match (&decided, listed) {
+            (Ok(Decision::Took), Ok(())) => self.finish(link, errand).await,
+            (Ok(Decision::Took), Err(error)) => trail(errand.intent.tid, &error),
+            (Ok(_), _) => End::NotTaken,
+            (Err(_), _) => End::Unknown,
         };
         (decided, end)
     }
@@ -129,11 +134,10 @@ impl Inner {
     async fn attempt(&self, link: &Link, errand: &mut Errand<'_>) -> Result<Decision> {
         let tid = errand.proposal.tid;
         self.list_span(link, tid).await?;
-        // Meanwhile the home is made ready to decide, and the partitions are listed.
-        let listed = self.list_ahead(link, errand.proposal.home, &errand.dependents);
+        // Meanwhile the home is made ready to decide.
         let ready = self.make_ready(link, &errand.proposal);
         let written = errand.intent.write(link, &errand.dependents);
-        let (_, _, found) = futures_util::future::try_join3(written, listed, ready).await?;
+        let (_, found) = futures_util::future::try_join(written, ready).await?;
         if !self.nodes.may_commit(tid, self.settings.lease) {
             return Ok(Decision::Stale);
         }
@@ -183,10 +187,7 @@ impl Inner {
                 self.heads.note(&intent.home, Some(intent.tid.time()));
                 End::Complete
             }
-            Err(error) => {
-                tracing::warn!(%error, commit = %intent.tid, "dependents trail; they are tried again");
-                End::Taken
-            }
+            Err(error) => trail(intent.tid, &error),
         }
     }
 
@@ -228,6 +229,12 @@ impl Inner {
             None => Ok(()),
         }
     }
+}
+
+/// What follows from a commit that took is left for its intent's end.
+fn trail(tid: Tid, error: &Error) -> End {
+    tracing::warn!(%error, commit = %tid, "dependents trail; they are tried again");
+    End::Taken
 }
 
 fn proposal(sealed: &Sealed) -> Proposal<'_> {

@@ -34,6 +34,14 @@ struct Row<'a> {
     value: Option<&'a [u8]>,
 }
 
+/// Partitions that are to be listed.
+pub struct Unlisted<'a> {
+    /// Their directory entries, and what else is to be written with them.
+    entries: Vec<Group<'a>>,
+    /// What to remember them by.
+    names: Vec<u128>,
+}
+
 /// Rows of one partition, all at one timestamp.
 struct Group<'a> {
     space: i32,
@@ -44,8 +52,9 @@ struct Group<'a> {
 }
 
 impl Inner {
-    /// Writes the dependents of a commit that took, as its intent has them.
+    /// Writes the dependents of a commit that took, as its intent has them, and lists its home.
     pub(super) async fn finish_intent(&self, link: &Link, intent: &Intent) -> Result<()> {
+        self.list_home(link, &intent.home).await?;
         match &intent.records {
             Recorded::Here(records) => {
                 self.apply(link, intent.tid, &intent::records(records)?).await
@@ -71,21 +80,18 @@ impl Inner {
         records: &[(&[u8], StoredWrite<'_>)],
     ) -> Result<()> {
         let dependents = self.groups(tid, records)?;
-        let (mut groups, names) = self.unlisted(dependents.iter().map(Group::place));
-        groups.extend(dependents);
-        write_all(link, &groups).await?;
-        self.remember(names);
-        Ok(())
+        let Unlisted { mut entries, names } = self.unlisted(dependents.iter().map(Group::place));
+        entries.extend(dependents);
+        self.list(link, Unlisted { entries, names }).await
     }
 
-    /// Lists the partitions that a small commit is about to write to, and its home, while its intent is being written.
-    /// If it doesn't take, an empty partition is listed, which does no harm.
-    pub(super) async fn list_ahead(
+    /// What is to be listed for a small commit, which can be done while it is decided: its home, and the partitions
+    /// that it will write to. If it doesn't take, an empty partition is listed, which does no harm.
+    pub(super) fn ahead(
         &self,
-        link: &Link,
         home: &Home,
         records: &[(&[u8], StoredWrite<'_>)],
-    ) -> Result<()> {
+    ) -> Result<Unlisted<'static>> {
         let mut places: Vec<(Directory, Cow<'_, [u8]>)> =
             vec![(Directory::Homes(home.bucket), Cow::Borrowed(&home.partition))];
         if records.len() <= AHEAD_MAX {
@@ -97,16 +103,16 @@ impl Inner {
             }
         }
         let places = places.iter().map(|(directory, partition)| (*directory, &partition[..]));
-        let (groups, names) = self.unlisted(places);
-        write_all(link, &groups).await?;
-        self.remember(names);
-        Ok(())
+        Ok(self.unlisted(places))
     }
 
-    fn remember(&self, names: Vec<u128>) {
-        for name in names {
+    /// Lists partitions, and remembers that.
+    pub(super) async fn list(&self, link: &Link, unlisted: Unlisted<'_>) -> Result<()> {
+        write_all(link, &unlisted.entries).await?;
+        for name in unlisted.names {
             self.known.note(name);
         }
+        Ok(())
     }
 
     /// Cuts them into runs of one partition. What is in a dropped space is left out.
@@ -155,11 +161,11 @@ impl Inner {
         Ok(groups)
     }
 
-    /// The directory entries of partitions that this process has not listed lately, and what to remember of them.
-    fn unlisted<'p>(
+    /// Those of these partitions that this process has not listed lately.
+    fn unlisted<'p, 'g>(
         &self,
         places: impl Iterator<Item = (Directory, &'p [u8])>,
-    ) -> (Vec<Group<'static>>, Vec<u128>) {
+    ) -> Unlisted<'g> {
         let mut entries: Vec<(Vec<u8>, &[u8], u128)> = Vec::new();
         for (directory, partition) in places {
             let name = own::fingerprint(directory, partition);
@@ -172,20 +178,20 @@ impl Inner {
         entries.dedup();
         let shards = entries.chunk_by(|a, b| a.0 == b.0).flat_map(|same| same.chunks(BATCH_ROWS));
         let groups = shards.map(entries_of_shard).collect();
-        (groups, entries.into_iter().map(|(_, _, name)| name).collect())
+        Unlisted { entries: groups, names: entries.into_iter().map(|(_, _, name)| name).collect() }
     }
 
     /// Lists a partition of a derived space.
     pub(super) async fn list_cells(&self, link: &Link, space: u32, partition: &[u8]) -> Result<()> {
-        self.list(link, Directory::Cells(SpaceId(space)), partition).await
+        self.list_one(link, Directory::Cells(SpaceId(space)), partition).await
     }
 
     /// Lists a home partition.
     pub(super) async fn list_home(&self, link: &Link, home: &Home) -> Result<()> {
-        self.list(link, Directory::Homes(home.bucket), &home.partition).await
+        self.list_one(link, Directory::Homes(home.bucket), &home.partition).await
     }
 
-    async fn list(&self, link: &Link, directory: Directory, partition: &[u8]) -> Result<()> {
+    async fn list_one(&self, link: &Link, directory: Directory, partition: &[u8]) -> Result<()> {
         let name = own::fingerprint(directory, partition);
         if self.known.holds(name) {
             return Ok(());
@@ -211,7 +217,7 @@ impl Group<'_> {
     }
 }
 
-fn entries_of_shard(entries: &[(Vec<u8>, &[u8], u128)]) -> Group<'static> {
+fn entries_of_shard<'g>(entries: &[(Vec<u8>, &[u8], u128)]) -> Group<'g> {
     let row = |(_, partition, _): &(Vec<u8>, &[u8], u128)| Row {
         sort: partition.to_vec(),
         value: Some(NOTHING),

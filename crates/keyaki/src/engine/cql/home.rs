@@ -227,8 +227,14 @@ impl Inner {
         let begun = Instant::now();
         let transaction = link.conditional_batch(transaction(link, proposal, latest, conditions));
         // Nobody hears that a commit took before its partition is listed. If the process ends in between, the next
-        // one to commit there lists it.
-        let (done, listed) = tokio::join!(transaction, self.list_home(link, proposal.home));
+        // one to commit there lists it. Who has an intent lists all its partitions at once.
+        let listed = async {
+            match proposal.pending {
+                true => Ok(()),
+                false => self.list_home(link, proposal.home).await,
+            }
+        };
+        let (done, listed) = tokio::join!(transaction, listed);
         let took = || {
             let Home { bucket, partition } = proposal.home;
             link.shown.settle(*bucket, partition, proposal.tid.time());

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use keyaki::cell::{SystemWallClock, Value, ValueRef, WallClock};
-use keyaki::engine::Rules;
 use keyaki::settings::CqlSettings;
 use keyaki::store::{Bucket, Committed, Previous, Store, View};
 use keyaki::testing::random::Random;
@@ -15,7 +14,7 @@ use keyaki::testing::random::Random;
 use super::history::{Act, Operation, is_linearisable};
 use super::ledger::{Ledger, Recorded};
 use super::process::{Process, Task, listen};
-use super::{Keyspaces, demand_all, open, shared, store_on};
+use super::{Keyspaces, demand_all, shared, store_on};
 use crate::crash::journal::Journal;
 
 const APART_S: i64 = 300;
@@ -33,7 +32,7 @@ async fn cql_registers_are_linearisable_though_clocks_differ() {
     let keyspaces = Keyspaces::new();
     let settings = keyspaces.fresh();
     let dir = tempfile::tempdir().unwrap();
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let engine = keyspaces.open(settings.clone());
     Ledger::create(&store_on(&engine, 1)).await;
     let registers = REGISTERS.map(str::to_owned);
     let task = Task::new("registrar", &settings, dir.path()).on_items(registers).times(OPERATIONS);
@@ -73,7 +72,7 @@ async fn cql_what_follows_is_right_though_clocks_differ() {
     // The feed waits three leases for processes that are gone.
     let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
     let dir = tempfile::tempdir().unwrap();
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let engine = keyspaces.open(settings.clone());
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     let items = ["p", "q", "r"].map(str::to_owned);
     let task = Task::new("writer", &settings, dir.path()).on_items(items.clone()).times(STEPS);

@@ -1,7 +1,6 @@
 //! The whole table of cases on a cluster.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use keyaki::engine::Engine;
@@ -12,7 +11,6 @@ use keyaki::testing::conformance::{self, Fixture, Skip};
 
 use super::{Keyspaces, open, shared};
 
-const LATE: Duration = Duration::from_secs(20);
 const START_US: u64 = 1_700_000_000_000_000;
 const SKIPS: &[Skip] = &[
     Skip { case: "dependents appear with their home writes", reason: "they trail for a moment" },
@@ -24,10 +22,7 @@ const SKIPS: &[Skip] = &[
 async fn cql_keeps_the_contract() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
-    // Cases are about what is answered, not when: a loaded machine's nodes may be late.
-    let patient =
-        || CqlSettings { connect_timeout: LATE, request_timeout: LATE, ..keyspaces.fresh() };
-    let failed = conformance::run(|| Box::new(Cql::new(patient())), SKIPS).await;
+    let failed = conformance::run(|| Box::new(Cql::new(keyspaces.fresh())), SKIPS).await;
     keyspaces.drop_all().await;
     assert!(failed.is_empty(), "{failed:#?}");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use keyaki::cell::{SystemWallClock, Time};
+use keyaki::cell::Time;
 use keyaki::engine::{Engine, Rules};
 use keyaki::settings::CqlSettings;
 use keyaki::store::Committed;
@@ -20,7 +20,7 @@ async fn cql_who_leaves_holds_up_nobody_and_misses_nothing() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
     let settings = CqlSettings { lease: LEASE, ..keyspaces.fresh() };
-    let early = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let early = keyspaces.open(settings.clone());
     let ledger = Ledger::create(&store_on(&early, 1)).await;
     step(&ledger).await;
     early.close().await.unwrap();
@@ -34,7 +34,7 @@ async fn cql_who_leaves_holds_up_nobody_and_misses_nothing() {
     ahead.close().await.unwrap();
 
     // Who joins after that was read, or again, commits later than what was read.
-    let late = open(settings, Rules::default(), Arc::new(SystemWallClock));
+    let late = keyspaces.open(settings);
     patiently(|| late.connect()).await;
     let joined = step(&Ledger::find(&store_on(&late, 3))).await;
     let joined_again = step(&ledger).await;

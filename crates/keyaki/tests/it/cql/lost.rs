@@ -28,10 +28,10 @@ async fn cql_lost_answers_are_settled() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
     for (follows, every) in [(false, 3), (true, 3)] {
-        lose(keyspaces.fresh(), follows, every, Request::decides).await;
+        lose(keyspaces.fresh_and_punctual(), follows, every, Request::decides).await;
     }
     // Names and marks are written by such transactions, too.
-    lose(keyspaces.fresh(), true, 7, Request::is_conditional).await;
+    lose(keyspaces.fresh_and_punctual(), true, 7, Request::is_conditional).await;
     keyspaces.drop_all().await;
 }
 

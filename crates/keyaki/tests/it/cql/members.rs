@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use keyaki::Kind;
-use keyaki::cell::SystemWallClock;
-use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
 use keyaki::settings::CqlSettings;
 use keyaki::store::Committed;
@@ -18,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::ledger::Ledger;
 use super::proxy::{Proxy, at_port, free_port};
-use super::{CLUSTER, Keyspaces, demand_all, eventually, nodes, open, shared, store_on};
+use super::{CLUSTER, Keyspaces, demand_all, eventually, nodes, shared, store_on};
 
 const WRITERS: usize = 4;
 /// What a loaded machine adds to a timeout.
@@ -29,8 +27,8 @@ const A_LITTLE: Duration = Duration::from_millis(1_500);
 async fn cql_nodes_go_and_come_back() {
     let _cluster = CLUSTER.write().await;
     let keyspaces = Keyspaces::new();
-    let settings = keyspaces.fresh();
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let settings = keyspaces.fresh_and_punctual();
+    let engine = keyspaces.open(settings.clone());
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     one_is_killed_under_load(&ledger, &settings).await;
     two_are_gone(&ledger, &settings).await;
@@ -169,8 +167,8 @@ async fn cql_a_cluster_that_is_away_is_said_to_be_and_comes_back() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
     let port = free_port(&nodes());
-    let settings = CqlSettings { nodes: at_port(&nodes(), port), ..keyspaces.fresh() };
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let settings = CqlSettings { nodes: at_port(&nodes(), port), ..keyspaces.fresh_and_punctual() };
+    let engine = keyspaces.open(settings.clone());
     for _ in 0..3 {
         demand_unavailable(&engine, settings.connect_timeout).await;
     }
@@ -189,8 +187,8 @@ async fn cql_a_cluster_that_is_away_is_said_to_be_and_comes_back() {
     let proxy = Proxy::start_at(&nodes(), port);
     eventually("the cluster is back", async || ledger.step("item").await.is_ok()).await;
     assert_eq!(ledger.survey("item").await, 2);
-    drop(proxy);
     keyspaces.drop_all().await;
+    drop(proxy);
 }
 
 async fn demand_unavailable(engine: &CqlEngine, timeout: Duration) {

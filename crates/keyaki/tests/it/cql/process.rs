@@ -18,7 +18,7 @@ use keyaki::store::{Committed, Store};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
-use super::{Skewed, clocks, open, patiently, rand, store_on};
+use super::{LATE, Skewed, clocks, open, patiently, rand, store_on};
 use crate::crash::journal::{self, Journal};
 
 const TASK: &str = "KEYAKI_CQL_TASK";
@@ -80,6 +80,8 @@ impl Task {
             keyspace_prefix: self.keyspace_prefix.clone(),
             replication: Replication::Factor(self.copies),
             lease: Duration::from_millis(self.lease_ms),
+            connect_timeout: LATE,
+            request_timeout: LATE,
             ..CqlSettings::default()
         }
     }

@@ -3,15 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use keyaki::cell::SystemWallClock;
-use keyaki::engine::Rules;
 use keyaki::settings::CqlSettings;
 use keyaki::store::Committed;
 
 use super::ledger::Ledger;
 use super::process::Task;
 use super::proxy::{Fate, Proxy};
-use super::{Keyspaces, demand_all, nodes, open, shared, store_on};
+use super::{Keyspaces, demand_all, nodes, shared, store_on};
 
 const STEPS: u64 = 48;
 
@@ -24,7 +22,7 @@ async fn cql_a_commit_that_a_sweeper_overtakes_is_stamped_anew() {
     let dir = tempfile::tempdir().unwrap();
     let proxy = Proxy::start(&nodes());
     let proxied = CqlSettings { nodes: proxy.nodes(), ..settings.clone() };
-    let engine = open(proxied, Rules::default(), Arc::new(SystemWallClock));
+    let engine = keyspaces.open(proxied);
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     let mut sweeper = Task::new("sweeper", &settings, dir.path()).start();
     assert_eq!(sweeper.hear(), "ready");
@@ -60,7 +58,7 @@ async fn cql_sweepers_may_run_beside_each_other_and_beside_writers() {
     // The feed waits three leases for processes that are gone.
     let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
     let dir = tempfile::tempdir().unwrap();
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let engine = keyspaces.open(settings.clone());
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     let task = |role| Task::new(role, &settings, dir.path());
     let mut sweepers = [(); 2].map(|()| task("restless sweeper").start());

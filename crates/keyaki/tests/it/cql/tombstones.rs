@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use keyaki::cell::SystemWallClock;
-use keyaki::engine::Rules;
 use keyaki::settings::CqlSettings;
 use keyaki::store::Committed;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::host_filter::AllowListHostFilter;
 
 use super::ledger::Ledger;
-use super::{Keyspaces, nodes, open, shared, store_on};
+use super::{Keyspaces, nodes, shared, store_on};
 
 const UPDATES: u64 = 600;
 const FOLD_EVERY: u64 = 40;
@@ -23,7 +21,7 @@ async fn cql_many_updates_leave_few_tombstones_to_read() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
     let settings = keyspaces.fresh();
-    let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
+    let engine = keyspaces.open(settings.clone());
     let ledger = Ledger::create(&store_on(&engine, 1)).await;
     for update in 0..UPDATES {
         let updated = ledger.update("item").await.unwrap();
