@@ -18,13 +18,13 @@ const EMBEDDED_SKIPS: &[Skip] = &[];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_keeps_the_contract() {
-    let failed = conformance::run(|| Box::new(Memory::new()), MEMORY_SKIPS).await;
+    let failed = conformance::run(async || Box::new(Memory::new()) as _, MEMORY_SKIPS).await;
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn embedded_keeps_the_contract() {
-    let failed = conformance::run(|| Box::new(Embedded::new()), EMBEDDED_SKIPS).await;
+    let failed = conformance::run(async || Box::new(Embedded::new()) as _, EMBEDDED_SKIPS).await;
     assert!(failed.is_empty(), "{failed:#?}");
 }
 

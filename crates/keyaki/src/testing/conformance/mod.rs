@@ -72,7 +72,7 @@ pub struct Skip {
 ///
 /// # Panics
 /// If `skips` names no case: then the case was renamed, and would be skipped for no reason.
-pub async fn run(fresh: impl Fn() -> Trial, skips: &[Skip]) -> Vec<&'static str> {
+pub async fn run(fresh: impl AsyncFn() -> Trial, skips: &[Skip]) -> Vec<&'static str> {
     for skip in skips {
         let known = CASES.iter().any(|case| case.name == skip.case);
         assert!(known, "no case is called `{}`", skip.case);
@@ -85,7 +85,7 @@ pub async fn run(fresh: impl Fn() -> Trial, skips: &[Skip]) -> Vec<&'static str>
         }
         println!("{}", case.name);
         // In a task of its own, so that a panic ends the case and not the run.
-        if tokio::spawn((case.run)(fresh())).await.is_err() {
+        if tokio::spawn((case.run)(fresh().await)).await.is_err() {
             println!("FAILED: {}", case.name);
             failed.push(case.name);
         }

@@ -9,7 +9,7 @@ use keyaki::settings::CqlSettings;
 use keyaki::testing::clock::FakeClock;
 use keyaki::testing::conformance::{self, Fixture, Skip};
 
-use super::{Keyspaces, open, shared};
+use super::{Keyspaces, open, patiently, shared};
 
 const START_US: u64 = 1_700_000_000_000_000;
 const SKIPS: &[Skip] = &[
@@ -22,7 +22,12 @@ const SKIPS: &[Skip] = &[
 async fn cql_keeps_the_contract() {
     let _cluster = shared().await;
     let keyspaces = Keyspaces::new();
-    let failed = conformance::run(|| Box::new(Cql::new(keyspaces.fresh())), SKIPS).await;
+    let connected = async || {
+        let trial = Cql::new(keyspaces.fresh());
+        patiently(|| trial.cql.connect()).await;
+        Box::new(trial) as _
+    };
+    let failed = conformance::run(connected, SKIPS).await;
     keyspaces.drop_all().await;
     assert!(failed.is_empty(), "{failed:#?}");
 }
@@ -53,13 +58,13 @@ impl Fixture for Cql {
     }
 
     async fn reopen(&mut self) {
-        self.cql.close().await.unwrap();
+        patiently(|| self.cql.close()).await;
         self.cql = open(self.settings.clone(), conformance::rules(), self.clock.clone());
         self.engine = self.cql.clone();
-        self.cql.connect().await.unwrap();
+        patiently(|| self.cql.connect()).await;
     }
 
     async fn settle(&self) {
-        self.cql.close().await.unwrap();
+        patiently(|| self.cql.close()).await;
     }
 }

@@ -50,6 +50,7 @@ async fn tombstones(settings: &CqlSettings) -> Vec<(String, f64)> {
         let only = AllowListHostFilter::new([&node]).unwrap();
         let session = SessionBuilder::new()
             .known_node(&node)
+            .fetch_schema_metadata(false)
             .host_filter(Arc::new(only))
             .build()
             .await
