@@ -3,7 +3,8 @@
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
 //! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
-//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
+//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out, `split` all of
+//! them in parts.
 
 mod bucket;
 mod chunk;
@@ -21,6 +22,7 @@ mod rules;
 mod scan;
 pub mod schema;
 pub mod select;
+mod split;
 pub mod value;
 pub mod view;
 pub mod walk;
@@ -30,4 +32,5 @@ pub use bucket::Graph;
 pub use ingest::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions, Rejection, Summary};
 pub use rules::rules;
 pub use scan::Reader;
+pub use split::GraphSplit;
 pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Done, Writer};
