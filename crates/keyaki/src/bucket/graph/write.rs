@@ -273,6 +273,8 @@ impl Sink for Writer {
                 for (space, place) in &cells {
                     draft.dependent(*space, &place.partition, &place.sort, Write::Delete);
                 }
+                // How much goes is not known: a count finds it out.
+                Usage::default().touch(self.graph.bucket(), draft)?;
                 self.note(draft, "delete", operation.as_ref(), &answer)
             });
             match committed.await? {

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use keyaki::engine::embedded::EmbeddedEngine;
+use keyaki::engine::{Engine, ScanRequest, Write};
+use keyaki::settings::{EmbeddedSettings, StoreSettings};
+use keyaki::store::Store;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 
@@ -368,4 +373,54 @@ fn a_large_import_that_is_refused_learns_why(server: &Server) {
     }
     fs::write(&file, text).unwrap();
     run(server, "import", "g", &[file.to_str().unwrap()]).expect(2, &["422", "index 1"]);
+}
+
+/// Groups without rules are known from the catalog.
+#[test]
+fn a_check_finds_an_edge_that_is_under_one_end_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let server = Server::on(&store, &[]);
+    let mut apart = super::schema();
+    apart["edges"]["knows"]["aggregate"] = json!(false);
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&json!({})).status, 201);
+    make(&server, "g", apart);
+    fill(&server);
+    assert_eq!(server.stop(), Some(0));
+    let check = || keyaki(&["check".as_ref(), store.as_os_str()]);
+    check().expect(0, &["Sound"]);
+    plant(&store);
+    check().expect(
+        1,
+        &["NOT SOUND: 1 problem", "an edge is missing under its other end", "group=knows"],
+    );
+}
+
+/// Deletes one of the two cells of an edge.
+fn plant(store: &Path) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _inside = runtime.enter();
+    let rules = keyaki::bucket::rules();
+    let engine =
+        Arc::new(EmbeddedEngine::open(store, &EmbeddedSettings::default(), rules).unwrap());
+    let space = engine
+        .spaces()
+        .into_iter()
+        .find(|space| space.spec.label.starts_with("elements.") && space.spec.merge.is_none());
+    let space = space.unwrap();
+    let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
+    let bucket = Store::new(engine.clone(), settings, 7).bucket(space.spec.bucket).unwrap();
+    runtime.block_on(async {
+        let whole = engine.splits(space.id, 1).await.unwrap().remove(0);
+        let mut scan = engine.scan(ScanRequest::split(space.id, whole)).await.unwrap();
+        let block = scan.next_block().await.unwrap().unwrap();
+        // Behind the flag and the other vertex: that of a loop would be the same.
+        let cell =
+            block.iter().find(|cell| !cell.sort()[2..].starts_with(&cell.partition())).unwrap();
+        let committed = bucket.commit(b"planted", |draft| {
+            draft.dependent(space.id, &cell.partition(), cell.sort(), Write::Delete);
+            Ok(())
+        });
+        committed.await.unwrap().tid().unwrap();
+    });
 }
