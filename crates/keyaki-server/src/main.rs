@@ -3,6 +3,7 @@
 mod access;
 mod args;
 mod backends;
+mod client;
 mod command;
 mod config;
 mod http;

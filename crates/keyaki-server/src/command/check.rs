@@ -21,7 +21,7 @@ made on it may be damaged too; `keyaki check` tells.
 
 /// Checks, prints what was found, and says whether all is sound.
 pub fn run(dir: &Path, json: bool, out: &mut impl Write) -> Result<Verdict, Failure> {
-    let findings = match keyaki::store::check(dir, keyaki::bucket::rules()) {
+    let findings = match keyaki::catalog::check(dir) {
         Ok(report) => Findings::of(report),
         Err(error) if error.kind() == Kind::Corrupt => Findings::unopened(error),
         Err(error) => return Err(error.into()),

@@ -3,6 +3,8 @@
 mod backup;
 mod check;
 mod demo;
+mod export;
+mod import;
 mod restore;
 mod serve;
 mod spaces;
@@ -13,6 +15,8 @@ mod visibility;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+use keyaki::catalog::{check_bucket, check_domain};
 
 use crate::args::Command;
 
@@ -32,6 +36,8 @@ pub fn run(command: Command) -> Result<Verdict, Failure> {
         },
         Command::Backup { dir, to } => backup::run(&dir, &to, &mut out),
         Command::Restore { from, to } => restore::run(&from, &to, &mut out),
+        Command::Export(export) => export::run(export, &mut out),
+        Command::Import(import) => import::run(import, &mut out),
         Command::TourVictim { dir } => tour::victim(&dir),
     }
 }
@@ -61,6 +67,10 @@ pub enum Failure {
     Store(keyaki::Error),
     /// The configuration makes no sense, or can't be read.
     Config(String),
+    /// A server said no.
+    Server(String),
+    /// A server can't be reached, or not now.
+    Lost(String),
     /// Reading, writing or starting something failed.
     Io(io::Error),
 }
@@ -85,7 +95,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Config(told) => f.write_str(told),
+            Self::Config(told) | Self::Server(told) | Self::Lost(told) => f.write_str(told),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -101,6 +111,14 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
+}
+
+/// Where `DOMAIN/BUCKET` is on a server.
+fn bucket_path(name: &str) -> Result<String, Failure> {
+    let wrong = || Failure::Config(format!("not a bucket: {name}; say DOMAIN/BUCKET"));
+    let (domain, bucket) = name.split_once('/').ok_or_else(wrong)?;
+    check_domain(domain).and_then(|()| check_bucket(bucket)).map_err(|_| wrong())?;
+    Ok(format!("/v1/{domain}/{bucket}"))
 }
 
 /// What engines run on.

@@ -106,6 +106,8 @@ const PAGE: &[&str] = &["limit", "cursor"];
 const LISTING: &[&str] = &["prefix", "from", "to", "limit", "cursor"];
 const FEED: &[&str] = &["since", "limit"];
 const INGEST: &[&str] = &["validate", "skipInvalidElements", "map", "group", "directed"];
+const ELEMENTS: &[&str] = &["split"];
+const SPLITS: &[&str] = &["parts"];
 const CHAIN: &[&str] = &["explain"];
 const EXECUTE: About = About::Chain("/graph/operations/execute");
 
@@ -172,8 +174,14 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         get(revisions::revision, Inside(About::Item, |inside, asked| Box::pin(inside.revision(asked.at[2], asked.at[3])))),
     ]),
     in_graph("elements", "/v1/{domain}/{bucket}/elements", vec![
+        get(graph::read_elements, Inside(About::Path("/elements"), |inside, asked| Box::pin(inside.read_elements(asked.query))))
+            .with(ELEMENTS),
         post(graph::elements, Inside(About::Path("/elements"), |inside, asked| Box::pin(inside.add_elements(asked.query, asked.body))))
             .with(INGEST),
+    ]),
+    in_graph("element-splits", "/v1/{domain}/{bucket}/elements/splits", vec![
+        get(graph::element_splits, Inside(About::Path("/elements/splits"), |inside, asked| Box::pin(inside.element_splits(asked.query))))
+            .with(SPLITS),
     ]),
     in_graph("execute", "/v1/{domain}/{bucket}/graph/operations/execute", vec![
         post(graph::execute, Inside(EXECUTE, |inside, asked| Box::pin(inside.execute(asked.query, asked.body)))).with(CHAIN),

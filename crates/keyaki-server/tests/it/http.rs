@@ -59,6 +59,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         conditions::CASES,
         graph::CASES,
         graph::ingest::CASES,
+        graph::moves::CASES,
         input::CASES,
         items::CASES,
         range::CASES,

@@ -5,6 +5,7 @@
 mod backup; // backup and restore
 mod check; // a sound store, planted orphans and damage
 mod cql; // several servers over one cluster
+mod demo; // what it prints works
 mod http; // the server, asked over HTTP
 mod stat; // what is counted
 mod tour; // the first thing a stranger runs

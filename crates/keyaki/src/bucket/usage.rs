@@ -1,7 +1,7 @@
 //! How much a bucket holds: two sums that every commit adds its difference to.
 
-use crate::cell::{Value, ValueRef};
-use crate::engine::{BucketId, RuleSpec, SpaceSpec, Write};
+use crate::cell::{Time, Value, ValueRef};
+use crate::engine::{BucketId, CellRef, RuleSpec, SpaceRecord, SpaceSpec, Write};
 use crate::error::{Error, Result};
 use crate::store::{Bucket, Draft};
 
@@ -38,6 +38,35 @@ impl Usage {
         Ok(())
     }
 
+    /// Leaves word in a commit that something changed, though no sum does.
+    pub(crate) fn touch(self, bucket: &Bucket, draft: &mut Draft<'_>) -> Result<()> {
+        if self.items == 0 {
+            let write = Write::Merge(Value::open(&[0; 8]));
+            draft.dependent(bucket.space(SPACE)?, SPACE.as_bytes(), ITEMS, write);
+        }
+        Ok(())
+    }
+
+    /// When its items last changed, or word was left that something did.
+    pub(crate) async fn changed(bucket: &Bucket) -> Result<Option<Time>> {
+        let (space, engine) = (bucket.space(SPACE)?, bucket.store().engine());
+        let stored = engine.read(space, SPACE.as_bytes(), ITEMS).await?;
+        stored.map(|stored| Ok(ValueRef::decode(&stored)?.time)).transpose()
+    }
+
+    /// What a stored sum adds, if the cell is one.
+    pub(crate) fn told_by(record: &SpaceRecord, cell: &CellRef<'_>) -> Result<Option<Self>> {
+        if record.spec.label != SPACE {
+            return Ok(None);
+        }
+        let number = number(cell.payload())?;
+        Ok(match cell.sort() {
+            ITEMS => Some(Self { items: number, bytes: 0 }),
+            BYTES => Some(Self { items: 0, bytes: number }),
+            _ => None,
+        })
+    }
+
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -65,12 +94,15 @@ impl Usage {
         let mut sums = [0; 2];
         for (sum, name) in sums.iter_mut().zip([ITEMS, BYTES]) {
             if let Some(stored) = engine.read(space, SPACE.as_bytes(), name).await? {
-                let payload = ValueRef::decode(&stored)?.payload;
-                let damaged = |_| Error::corrupt("a bucket's use is no number");
-                *sum = i64::from_be_bytes(payload.try_into().map_err(damaged)?);
+                *sum = number(ValueRef::decode(&stored)?.payload)?;
             }
         }
         let [items, bytes] = sums;
         Ok(Self { items, bytes })
     }
+}
+
+fn number(payload: &[u8]) -> Result<i64> {
+    let damaged = |_| Error::corrupt("a bucket's use is no number");
+    Ok(i64::from_be_bytes(payload.try_into().map_err(damaged)?))
 }

@@ -10,7 +10,7 @@ use super::purge;
 use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Grave, Quota};
 use super::snapshot::{BucketEntry, Place, Snapshot};
 use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check_bucket};
-use crate::bucket::graph::Graph;
+use crate::bucket::graph::{Graph, Recount};
 use crate::bucket::revisions::{Retention, Revisions, Sweep};
 use crate::bucket::{Demands, Limits, Meter, Usage};
 use crate::cell::Tid;
@@ -18,8 +18,8 @@ use crate::engine::BucketId;
 use crate::error::{Error, Kind, Result};
 use crate::store::{Bucket, BucketSpec};
 
-/// Nothing of a graph waits for its sweep: what its rules refuse goes with the engine's.
-const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(86_400);
+/// What a graph's rules refuse goes with the engine's sweep; how much is left of it is counted so often, if it changed.
+const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(3_600);
 
 /// A bucket that can be used.
 pub struct OpenBucket {
@@ -82,12 +82,19 @@ impl OpenBucket {
     }
 
     /// Does some of a sweep; answers whether it is through.
-    pub(super) async fn sweep(&self, sweep: &mut Sweep, cells: usize) -> Result<bool> {
+    pub(super) async fn sweep(&self, sweep: &mut Sweeping, cells: usize) -> Result<bool> {
         match &self.kind {
-            OpenKind::Revisions(revisions) => revisions.sweep(sweep, cells).await,
-            OpenKind::Graph(_) => Ok(true),
+            OpenKind::Revisions(revisions) => revisions.sweep(&mut sweep.revisions, cells).await,
+            OpenKind::Graph(graph) => graph.recount(&mut sweep.graph, cells).await,
         }
     }
+}
+
+/// A sweep under way, of whichever type.
+#[derive(Default)]
+pub(super) struct Sweeping {
+    revisions: Sweep,
+    graph: Recount,
 }
 
 /// Backend, replication and id: every replication counts its buckets by itself.

@@ -1,5 +1,5 @@
 //! Housekeeping in all buckets, whether anybody uses them or not: retention made permanent, renames that were cut short
-//! finished, and the use of shared buckets counted.
+//! finished, and what is held counted.
 //!
 //! When a bucket is swept next stands in the catalog's bucket, outside the catalog. Whoever moves that time on does the
 //! sweep: so several servers share the work, and a restart doesn't begin it anew. A few buckets take turns, a limited
@@ -11,11 +11,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::Inner;
-use super::bucket::OpenBucket;
+use super::bucket::{OpenBucket, Sweeping};
 use super::record::Grave;
 use super::snapshot::BucketEntry;
 use crate::bucket::Usage;
-use crate::bucket::revisions::Sweep;
 use crate::cell::{Time, Value, ValueRef};
 use crate::error::{Error, Result};
 use crate::store::{Committed, Previous};
@@ -37,7 +36,7 @@ struct Sweeper {
     /// When a bucket need not be looked at before.
     due: HashMap<Vec<u8>, Time>,
     /// A large bucket doesn't keep small ones waiting.
-    under_way: VecDeque<(Arc<OpenBucket>, Sweep)>,
+    under_way: VecDeque<(Arc<OpenBucket>, Sweeping)>,
 }
 
 pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
@@ -69,7 +68,7 @@ impl Sweeper {
         if self.under_way.len() < AT_ONCE
             && let Some(open) = self.next(inner).await?
         {
-            self.under_way.push_back((open, Sweep::default()));
+            self.under_way.push_back((open, Sweeping::default()));
         }
         // One that fails is left until it is due again.
         let Some((open, mut sweep)) = self.under_way.pop_front() else { return Ok(()) };

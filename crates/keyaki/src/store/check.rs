@@ -25,17 +25,66 @@ use crate::error::{Error, Result};
 /// # Errors
 /// Those of opening a store.
 pub fn check(dir: &Path, rules: Rules) -> Result<Report> {
-    let inspection = Inspection::open(dir, rules)?;
-    let checker = Checker { inspection: &inspection, spaces: inspection.spaces() };
-    Ok(inspection.walk(|record, cell| checker.cell(record, cell)))
+    struct Nothing;
+    impl Look for Nothing {
+        fn cell(&mut self, _: &Closed<'_>, _: &SpaceRecord, _: &CellRef<'_>) -> Result<()> {
+            Ok(())
+        }
+    }
+    check_with(dir, rules, &mut Nothing)
 }
 
-struct Checker<'a> {
+/// The same, with what the layers above know of its cells.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn check_with(dir: &Path, rules: Rules, look: &mut dyn Look) -> Result<Report> {
+    let inspection = Inspection::open(dir, rules)?;
+    let closed = Closed { inspection: &inspection, spaces: inspection.spaces() };
+    let mut report = inspection.walk(|record, cell| {
+        closed.cell(record, cell)?;
+        look.cell(&closed, record, cell)
+    });
+    report.problems.extend(look.end());
+    Ok(report)
+}
+
+/// What the layers above know of cells.
+pub trait Look {
+    /// Looks at a cell; they come by rising space and key.
+    ///
+    /// # Errors
+    /// `Corrupt` if something is wrong with it.
+    fn cell(&mut self, closed: &Closed<'_>, record: &SpaceRecord, cell: &CellRef<'_>)
+    -> Result<()>;
+
+    /// What is wrong with all of them together.
+    fn end(&mut self) -> Vec<Error> {
+        Vec::new()
+    }
+}
+
+/// A store that is being looked at.
+pub struct Closed<'a> {
     inspection: &'a Inspection,
     spaces: Vec<SpaceRecord>,
 }
 
-impl Checker<'_> {
+impl Closed<'_> {
+    /// Its spaces, dropped ones too.
+    #[must_use]
+    pub fn spaces(&self) -> &[SpaceRecord] {
+        &self.spaces
+    }
+
+    /// The stored value of a cell, folded if it can be, whether or not its space still keeps it.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is damaged.
+    pub fn find(&self, space: SpaceId, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.inspection.find(space, partition, sort)
+    }
+
     fn cell(&self, record: &SpaceRecord, cell: &CellRef<'_>) -> Result<()> {
         match record.spec.label.as_str() {
             PRIMARY => self.primary(record, cell),

@@ -23,8 +23,9 @@ mod replay;
 mod scan;
 mod view;
 
+pub use crate::engine::embedded::Report;
 pub use changes::{Change, ChangePage, ChangeRecord};
-pub use check::check;
+pub use check::{Closed, Look, check, check_with};
 pub use commit::{Committed, Draft, Previous};
 pub use owner::Owner;
 pub use replay::Operation;
@@ -228,7 +229,7 @@ fn ruled(mut space: SpaceSpec, bucket: BucketId, quarantine: SpaceId) -> SpaceSp
     space
 }
 
-const PRIMARY: &str = "primary";
+pub(crate) const PRIMARY: &str = "primary";
 const CHUNKS: &str = "chunks";
 const REPLAY: &str = "replay";
 const CHANGES: &str = "changes";

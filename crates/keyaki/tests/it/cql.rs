@@ -16,6 +16,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 mod clocks; // processes whose clocks differ
 mod conformance; // the table of what every engine must do
+mod graph; // graphs: the cases that every engine has
 mod guarded; // a cluster that wants a password
 mod history; // whether what was recorded could have happened
 mod leavers; // processes that end in good order

@@ -1,12 +1,13 @@
 //! The graph bucket: its semantic layer over a graph in memory, and its storage on the engines.
 
-mod gaffer;
-mod ingest; // chunks that are sent again, summaries, deletion
+pub mod check; // edges that are not under both ends, and what is held counted anew
+pub mod gaffer;
+pub mod ingest; // chunks that are sent again, summaries, deletion
 mod key; // the bytes of rows
 mod operations;
 mod random; // random work beside a graph in memory
-mod rules; // what the engine does to elements by itself
-mod stored; // a graph in a bucket, on every engine
+pub mod rules; // what the engine does to elements by itself
+pub mod stored; // a graph in a bucket, on every engine
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use keyaki::{Error, Result};
 use serde_json::{Value as Json, json};
 
 /// The middle of 2024.
-const NOW_MS: i64 = 1_718_000_000_000;
+pub const NOW_MS: i64 = 1_718_000_000_000;
 
 /// A graph and somebody who asks.
 struct Graph {
@@ -30,7 +31,7 @@ struct Graph {
 }
 
 /// Something that answers operations.
-trait Asked {
+pub trait Asked {
     /// What a chain answers: a list if it streams, a list of one if it does not.
     fn ask(&self, operation: &Json) -> Result<Json>;
 

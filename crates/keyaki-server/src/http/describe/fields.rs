@@ -17,7 +17,7 @@ const LABEL: &str = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const TID: &str = "^[0-7][0-9a-f]{7}-[0-9a-f]{4}-7([0-2][0-9a-f]{2}|3[0-9a-d][0-9a-f]|3e[0-7])\
                    -[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
 /// Right only if the server has handed them out.
-pub const BY_STATE: [&str; 1] = ["cursor"];
+pub const BY_STATE: [&str; 2] = ["cursor", "split"];
 /// Tags between commas, or a star.
 const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
@@ -126,7 +126,7 @@ fn revision() -> (&'static str, Parameter) {
     ("revision", parameter.build())
 }
 
-fn query() -> Named<12> {
+fn query() -> Named<14> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Query, about, schema).build())
     };
@@ -135,7 +135,14 @@ fn query() -> Named<12> {
         .minimum(Some(1))
         .maximum(Some(1000))
         .default(Some(json!(100)));
+    let parts = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(Some(1000))
+        .default(Some(json!(16)));
     [
+        one("split", "Only the elements of this part of the graph.", text()),
+        one("parts", "How many parts a group has at most.", parts),
         one("limit", "How many items a page has at most.", limit),
         one("cursor", "Where to go on: `next` of the page before.", text()),
         one("prefix", "Only keys that begin with this.", text()),

@@ -2,7 +2,7 @@
 
 use super::sketch::Sketch;
 use crate::http::problem;
-use crate::http::shapes::{Explained, IngestSummary};
+use crate::http::shapes::{Explained, IngestSummary, SplitShown};
 
 pub const TAG: &str = "Graph";
 
@@ -20,6 +20,31 @@ pub fn elements(s: Sketch) -> Sketch {
     .refuses(&[&problem::INVALID, &problem::CONFLICT])
     .answers_json::<IngestSummary>(200, "What became of them.")
     .heads(200, &["Idempotency-Replayed"])
+}
+
+pub fn read_elements(s: Sketch) -> Sketch {
+    s.says(
+        "readElements",
+        TAG,
+        "All elements of a graph, or those of a split",
+        "A line of JSON for each, as `addElements` takes them; each edge once. The limits of chains hold.",
+    )
+    .for_anybody()
+    .takes_by_state(&["Keyaki-Session"])
+    .answers_text(200, "application/x-ndjson", "The elements that the caller may see.")
+    .heads(200, &["Cache-Control"])
+}
+
+pub fn element_splits(s: Sketch) -> Sketch {
+    s.says(
+        "splitElements",
+        TAG,
+        "A graph in parts, to be read beside each other",
+        "Together they are the whole graph, as it is when each is read.",
+    )
+    .for_anybody()
+    .takes_by_state(&["Keyaki-Session"])
+    .answers_items::<SplitShown>("The parts of each group.")
 }
 
 fn chain(s: Sketch) -> Sketch {

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use keyaki::bucket::graph::Writer;
 use keyaki::bucket::graph::json::read_operation;
 use keyaki::bucket::graph::operation::{Budget, Executor, NoNames, Output, Step};
-use keyaki::catalog::{Access, BucketKind};
+use keyaki::catalog::Access;
 
 use super::{Waiting, aside, flag};
 use crate::http::Answer;
@@ -107,11 +107,7 @@ impl InBucket<'_> {
 
     pub(super) async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
         let graph = self.graph()?;
-        let limits = match &self.entry.record.settings.kind {
-            BucketKind::Graph(options) => options.limits_of(&self.call.principal.roles),
-            BucketKind::Revisions(_) => keyaki::catalog::CostLimits::DEFAULT,
-        };
-        let budget = Arc::new(Budget::new(limits, self.call.app.clock.clone()));
+        let budget = self.budget();
         let source = Arc::new(graph.seen_by(self.caller.authorisations.clone()));
         let mut executor = Executor::new(graph.schema().clone(), source, budget.clone());
         let mut writer = None;

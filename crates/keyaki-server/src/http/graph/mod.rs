@@ -3,9 +3,14 @@
 mod config;
 mod elements;
 mod execute;
+mod export;
+
+use std::sync::Arc;
 
 use http::request::Parts;
+use keyaki::bucket::graph::operation::Budget;
 use keyaki::bucket::graph::{Graph, Writer};
+use keyaki::catalog::{BucketKind, CostLimits};
 use keyaki::store::Operation;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -31,6 +36,15 @@ impl Waiting {
 impl InBucket<'_> {
     fn graph(&self) -> Result<&Graph, Problem> {
         Ok(self.open.graph()?)
+    }
+
+    /// What the caller may have this request cost.
+    fn budget(&self) -> Arc<Budget> {
+        let limits = match &self.entry.record.settings.kind {
+            BucketKind::Graph(options) => options.limits_of(&self.call.principal.roles),
+            BucketKind::Revisions(_) => CostLimits::DEFAULT,
+        };
+        Arc::new(Budget::new(limits, self.call.app.clock.clone()))
     }
 
     /// Writes what its caller could read back.

@@ -146,6 +146,17 @@ impl From<Summary> for IngestSummary {
     }
 }
 
+/// A part of a graph.
+#[derive(Serialize, ToSchema)]
+pub struct SplitShown {
+    /// `edges` or `entities`.
+    pub kind: &'static str,
+    /// The group that its elements are of.
+    pub group: String,
+    /// What to ask `/elements` for.
+    pub split: String,
+}
+
 /// What a chain of operations cost.
 #[derive(Serialize, ToSchema)]
 pub struct Explained {

@@ -1,6 +1,7 @@
 //! Graphs over HTTP.
 
 pub mod ingest; // elements in every form, broken off and sent again
+pub mod moves; // whole graphs: in parts, to files, and back
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -316,9 +317,9 @@ fn paths_belong_to_types(server: &Server) {
     }
     assert_eq!(server.ask("PUT", &(at("b") + "/elements")).admin().text("x").status, 201);
     assert_eq!(server.ask("GET", &(at("b") + "/elements")).send().text(), "x");
-    let wrong = server.ask("GET", &(at("g") + "/elements")).send();
+    let wrong = server.ask("PUT", &(at("g") + "/elements")).admin().text("x");
     wrong.demand_problem(405);
-    assert_eq!(wrong.header("allow"), Some("POST, OPTIONS"));
+    assert_eq!(wrong.header("allow"), Some("GET, HEAD, POST, OPTIONS"));
     assert_eq!(server.ask("GET", &(at("g") + "/_changes")).send().status, 200);
     assert_eq!(server.ask("GET", &at("g")).send().value()["type"], "graph");
     let mut hidden = settings(json!({"schema": schema()}));

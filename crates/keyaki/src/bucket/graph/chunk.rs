@@ -13,6 +13,8 @@ use crate::store::Draft;
 
 /// From so many cells on a commit goes by sorted files.
 const BULK_CELLS_MIN: usize = 10_000;
+/// What tells equal elements apart in keys, where they are kept so: the commit's id and a number.
+pub(super) const OWN_BYTES: usize = 16 + 4;
 /// What a stored key has besides partition and sort key; zero bytes in a vertex take two.
 const KEY_BYTES_SPARE: usize = 64;
 

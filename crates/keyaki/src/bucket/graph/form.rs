@@ -6,6 +6,7 @@
 //! | sort      | rest of the row, group-by values, label if the group has one; where equal elements are kept apart, the commit's id and a number (u32) |
 //! | value     | the label as its visibility, the other properties as its payload           |
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::element::{Element, Ends, Matched};
@@ -201,13 +202,39 @@ impl Form {
     /// The vertex that a partition belongs to.
     fn vertex_of(&self, cell: &CellRef<'_>) -> Result<Value> {
         let partition = cell.partition();
+        KeyReader::new(&self.vertex_bytes(&partition, cell)?).vertex(self.vertices)
+    }
+
+    fn vertex_bytes<'a>(&self, partition: &'a [u8], cell: &CellRef<'_>) -> Result<Cow<'a, [u8]>> {
         if self.package.shards() == 1 {
-            return KeyReader::new(&partition).vertex(self.vertices);
+            return Ok(Cow::Borrowed(partition));
         }
         let escaped = partition.split_last_chunk::<2>().filter(|(_, [end, _])| *end == END);
         let (escaped, _) = escaped.ok_or_else(|| damaged(cell))?;
-        let vertex = unescape(escaped).map_err(|_| damaged(cell))?;
-        KeyReader::new(&vertex).vertex(self.vertices)
+        unescape(escaped).map_err(|_| damaged(cell))
+    }
+
+    /// Where the other cell of an edge is; none of a loop or an entity.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell is not one of ours.
+    pub fn other_place(&self, cell: &CellRef<'_>) -> Result<Option<Place>> {
+        if !self.group.shape().is_edge {
+            return Ok(None);
+        }
+        let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
+        let partition = cell.partition();
+        let vertex = self.vertex_bytes(&partition, cell)?;
+        let other = unescape(parts.other).map_err(|_| damaged(cell))?;
+        let back = match parts.way {
+            Way::Out => Way::In,
+            Way::In => Way::Out,
+            Way::Undirected => Way::Undirected,
+        };
+        Ok((vertex != other).then(|| Place {
+            partition: self.partition_of_edge(&other, &vertex),
+            sort: self.edge_sort(back, &vertex, parts.rest),
+        }))
     }
 
     /// A vertex's bytes.
@@ -253,6 +280,21 @@ impl Form {
         let mut element = Element { shape: Arc::clone(group.shape()), ends, properties };
         group.fill(&mut element);
         Ok(Some(element))
+    }
+
+    /// Whether it is the one cell of an edge that counts, where it has two.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell is not one of ours.
+    pub fn is_first(&self, cell: &CellRef<'_>) -> Result<bool> {
+        if !self.group.shape().is_edge {
+            return Ok(true);
+        }
+        match self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?.way {
+            Way::Out => Ok(true),
+            Way::In => Ok(false),
+            Way::Undirected => Ok(self.ends(cell, Ways::all(), Copies::Once)?.0.is_some()),
+        }
     }
 
     fn ends<'a>(

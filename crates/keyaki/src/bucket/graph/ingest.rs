@@ -13,7 +13,7 @@ use super::element::Element;
 use super::input::Given;
 use super::koryphe::BinaryOperator;
 use super::schema::Checks;
-use super::write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Writer};
+use super::write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Cut, Writer};
 use crate::cell::Tid;
 use crate::error::{Error, Result};
 
@@ -77,8 +77,10 @@ pub struct Ingest {
     chunk: Chunk,
     /// Elements of the chunk so far, those left out too.
     given: u64,
-    /// The text of the chunk so far.
+    /// The text of the chunk so far,
     bytes: usize,
+    /// and the sums of each element's.
+    checks: Vec<u8>,
     seen: u64,
     /// By whose time the elements of a chunk are judged.
     now_ms: i64,
@@ -99,6 +101,7 @@ impl Ingest {
             chunk: Chunk::default(),
             given: 0,
             bytes: 0,
+            checks: Vec::new(),
             seen: 0,
             now_ms: 0,
             writing: VecDeque::new(),
@@ -114,13 +117,14 @@ impl Ingest {
         self
     }
 
-    /// Takes an element, or what came in place of one.
+    /// Takes an element, or what came in place of one. Of a chunk of such only the number of elements is compared with
+    /// that of the first time; of texts, the texts are.
     ///
     /// # Errors
     /// `Invalid` with the reason, unless such elements are skipped: what is in earlier chunks stays written; those
     /// of storage.
     pub async fn push(&mut self, element: Result<Element>) -> Result<()> {
-        self.take(Given { element, bytes: 0 }).await
+        self.next(element).await
     }
 
     /// Takes what was read of a text.
@@ -128,8 +132,14 @@ impl Ingest {
     /// # Errors
     /// Those of [`Self::push`].
     pub async fn take(&mut self, given: Given) -> Result<()> {
-        let Given { element, bytes } = given;
+        let Given { element, bytes, check } = given;
         self.bytes += bytes;
+        self.checks.extend_from_slice(&check.to_be_bytes());
+        self.checks.extend_from_slice(&(bytes as u32).to_be_bytes());
+        self.next(element).await
+    }
+
+    async fn next(&mut self, element: Result<Element>) -> Result<()> {
         let index = self.seen;
         self.seen += 1;
         if self.given == 0 {
@@ -199,13 +209,13 @@ impl Ingest {
     }
 
     async fn flush(&mut self) -> Result<()> {
-        let given = std::mem::take(&mut self.given);
-        self.bytes = 0;
+        let cut = Cut { number: self.writer.number(), given: self.given, text: self.text() };
+        (self.given, self.bytes) = (0, 0);
+        self.checks.clear();
         let chunk = self.chunk.next();
-        let number = self.writer.number();
         self.wait_until_writing(self.writing_max - 1).await?;
         let writer = Arc::clone(&self.writer);
-        let write = async move { writer.write_chunk(chunk, number, given).await };
+        let write = async move { writer.write_chunk(chunk, cut).await };
         if self.chunk_elements < AHEAD_ELEMENTS_MIN {
             let answer = write.await?;
             self.note(answer);
@@ -213,6 +223,13 @@ impl Ingest {
             self.writing.push_back(tokio::spawn(write));
         }
         Ok(())
+    }
+
+    /// What tells the texts of the chunk from others; nothing of a chunk that came without.
+    fn text(&self) -> Option<u64> {
+        let digest = blake3::hash(&self.checks);
+        let first = digest.as_bytes().first_chunk().copied().map(u64::from_be_bytes);
+        first.filter(|_| !self.checks.is_empty())
     }
 
     /// Waits until so many chunks or fewer are on their way.

@@ -3,9 +3,11 @@
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
 //! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
-//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
+//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out, `split` all of
+//! them in parts, `check` what must hold of their cells.
 
 mod bucket;
+mod check;
 mod chunk;
 pub mod element;
 mod fields;
@@ -17,17 +19,22 @@ pub mod key;
 pub mod koryphe;
 pub mod operation;
 mod read;
+mod recount;
 mod rules;
 mod scan;
 pub mod schema;
 pub mod select;
+mod split;
 pub mod value;
 pub mod view;
 pub mod walk;
 mod write;
 
 pub use bucket::Graph;
+pub use check::GraphCheck;
 pub use ingest::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions, Rejection, Summary};
+pub use recount::Recount;
 pub use rules::rules;
 pub use scan::Reader;
+pub use split::GraphSplit;
 pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Done, Writer};

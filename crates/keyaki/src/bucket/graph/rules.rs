@@ -22,6 +22,7 @@ use crate::error::{Error, Kind, Result};
 
 const FOLD: &str = "graph.fold";
 const VALID: &str = "graph.valid";
+const LABEL: &str = "elements.";
 const TAGGED: &str = "tagged";
 
 /// Adds the rules of graphs to a book.
@@ -47,7 +48,12 @@ pub(super) fn space(schema: &Schema, form: &Form) -> SpaceSpec {
 
 /// How the space of a group is called; by number, for names may be long.
 pub(super) fn label(group: &Group) -> String {
-    format!("elements.{}", group.id().0)
+    format!("{LABEL}{}", group.id().0)
+}
+
+/// Whether it is the space of a group.
+pub(super) fn is_group(space: &SpaceSpec) -> bool {
+    space.label.strip_prefix(LABEL).is_some_and(|number| number.parse::<u16>().is_ok())
 }
 
 fn parameters(schema: &Schema, form: &Form) -> Json {
@@ -88,6 +94,13 @@ fn parameters(schema: &Schema, form: &Form) -> Json {
         "schema": part.to_json(),
         "layout": layout.to_json(),
     })
+}
+
+/// How the elements of a space are stored, as far as its rules tell: groups without any leave it to others.
+pub(super) fn told_by(space: &SpaceSpec) -> Option<Form> {
+    let rules = [(&space.merge, FOLD), (&space.keep, VALID)];
+    let rule = rules.into_iter().find_map(|(rule, name)| rule.as_ref().filter(|r| r.name == name));
+    form(&rule?.parameters)
 }
 
 fn form(parameters: &str) -> Option<Form> {

@@ -39,18 +39,32 @@ pub struct Reader {
 }
 
 /// One scan and what is wanted of it.
-struct Job {
-    form: Arc<Form>,
-    request: ScanRequest,
-    ways: Ways,
-    copies: Copies,
+pub(super) struct Job {
+    pub form: Arc<Form>,
+    pub request: ScanRequest,
+    pub ways: Ways,
+    pub copies: Copies,
     /// The first and the last partition, where the scan may meet others.
-    within: Option<(Vec<u8>, Vec<u8>)>,
+    pub within: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Reader {
     pub(super) fn new(graph: Graph, authorisations: Authorisations) -> Self {
         Self { graph, authorisations }
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub(super) fn run(&self, jobs: Vec<Job>, budget: Arc<Budget>) -> Run {
+        Run {
+            graph: self.graph.clone(),
+            authorisations: self.authorisations.clone(),
+            budget,
+            jobs: VecDeque::from(jobs),
+            open: None,
+        }
     }
 
     async fn runs(&self, plan: &Plan) -> Result<Vec<Vec<Job>>> {
@@ -130,13 +144,7 @@ impl Reader {
 impl Source for Reader {
     async fn scan(&self, plan: Plan) -> Result<Elements> {
         let runs = self.runs(&plan).await?;
-        let run = |jobs| Run {
-            graph: self.graph.clone(),
-            authorisations: self.authorisations.clone(),
-            budget: Arc::clone(&plan.budget),
-            jobs: VecDeque::from(jobs),
-            open: None,
-        };
+        let run = |jobs| self.run(jobs, Arc::clone(&plan.budget));
         let mut runs: VecDeque<Run> = runs.into_iter().map(run).collect();
         match runs.len() {
             1 => Ok(Box::new(runs.remove(0).expect("there is one"))),
@@ -223,7 +231,7 @@ fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
 }
 
 /// Scans one after the other.
-struct Run {
+pub(super) struct Run {
     graph: Graph,
     authorisations: Authorisations,
     budget: Arc<Budget>,

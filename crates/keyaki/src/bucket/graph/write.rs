@@ -59,9 +59,23 @@ pub struct ChunkAnswer {
     pub accepted: u64,
     /// Those among them that became one with others of the chunk.
     pub aggregated: u64,
+    /// What tells the text it was read from from others, where it was read from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<u64>,
     /// Whether it had been written before, and changed nothing now.
     #[serde(skip)]
     pub replayed: bool,
+}
+
+/// How a chunk was cut from what came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Which chunk of the operation it is.
+    pub number: u64,
+    /// How many elements it was cut from, those that were refused too.
+    pub given: u64,
+    /// What tells the text it was read from from others.
+    pub text: Option<u64>,
 }
 
 impl Writer {
@@ -113,11 +127,12 @@ impl Writer {
     /// Writes the elements of one chunk, checked before.
     ///
     /// # Errors
-    /// `Conflict` if the operation was done before with another number of elements; those of storage.
+    /// `Conflict` if the operation was done before with other elements, as far as that can be told; those of storage.
     pub async fn write(&self, elements: &[Element]) -> Result<ChunkAnswer> {
         let mut chunk = Chunk::default();
         elements.iter().try_for_each(|element| chunk.push(&self.graph, element))?;
-        self.write_chunk(chunk, self.number(), elements.len() as u64).await
+        let given = elements.len() as u64;
+        self.write_chunk(chunk, Cut { number: self.number(), given, text: None }).await
     }
 
     /// The number of the next chunk.
@@ -125,14 +140,9 @@ impl Writer {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Writes a chunk; `given` is how many elements it was cut from. One of which nothing is left has its number all the
-    /// same.
-    pub(super) async fn write_chunk(
-        &self,
-        chunk: Chunk,
-        number: u64,
-        given: u64,
-    ) -> Result<ChunkAnswer> {
+    /// Writes a chunk. One of which nothing is left has its number all the same.
+    pub(super) async fn write_chunk(&self, chunk: Chunk, cut: Cut) -> Result<ChunkAnswer> {
+        let Cut { number, given, text } = cut;
         if chunk.is_empty() {
             return Ok(ChunkAnswer { given, ..ChunkAnswer::default() });
         }
@@ -140,7 +150,7 @@ impl Writer {
         let operation = self.operation("graph.add", number);
         let packed = chunk.pack(&self.graph)?;
         let aggregated = packed.aggregated;
-        let answer = ChunkAnswer { given, accepted, aggregated, replayed: false };
+        let answer = ChunkAnswer { given, accepted, aggregated, text, replayed: false };
         let home = home(operation.as_ref(), packed.first_vertex());
         let used = Usage { items: packed.size.elements as i64, bytes: packed.size.bytes as i64 };
         let bucket = self.graph.bucket();
@@ -263,6 +273,8 @@ impl Sink for Writer {
                 for (space, place) in &cells {
                     draft.dependent(*space, &place.partition, &place.sort, Write::Delete);
                 }
+                // How much goes is not known: a count finds it out.
+                Usage::default().touch(self.graph.bucket(), draft)?;
                 self.note(draft, "delete", operation.as_ref(), &answer)
             });
             match committed.await? {
@@ -287,7 +299,8 @@ fn home(operation: Option<&Operation>, first: Option<&[u8]>) -> Vec<u8> {
 fn replayed(before: &[u8], now: &ChunkAnswer) -> Result<ChunkAnswer> {
     let before: ChunkAnswer = serde_json::from_slice(before)
         .map_err(|e| Error::corrupt("the answer to a chunk can't be read").because(e))?;
-    if before.given != now.given {
+    let other_text = before.text.zip(now.text).is_some_and(|(before, now)| before != now);
+    if before.given != now.given || other_text {
         return Err(Error::conflict("the operation was done before with other elements")
             .with("elements", now.given)
             .with("before", before.given));

@@ -4,6 +4,7 @@
 //! It goes on behind damage where it can, so that one bad block doesn't hide the next. What the
 //! cells mean is for the layers above, which look at each cell through a visitor.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,14 +97,20 @@ impl Inspection {
         self.spaces.records()
     }
 
-    /// The stored value of a cell, whether or not its space still keeps it.
+    /// The stored value of a cell, folded if it can be, whether or not its space still keeps it.
     ///
     /// # Errors
     /// `Corrupt` if it is damaged.
     pub fn find(&self, space: SpaceId, partition: &[u8], sort: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut at = Vec::new();
         key::cell_key(space.0, partition, sort, &mut at);
-        reading(self.db.get(at))
+        let Some(found) = reading(self.db.get(at))? else { return Ok(None) };
+        let space = self.spaces.get(space);
+        let merge = space.as_ref().and_then(|space| space.merge.as_deref());
+        match fold::presentable(merge, &found)? {
+            Presented::Whole(Cow::Owned(folded)) => Ok(Some(folded)),
+            Presented::Whole(Cow::Borrowed(_)) | Presented::Unfoldable(_) => Ok(Some(found)),
+        }
     }
 
     /// Visits every cell once, by rising key, and tells what it saw. What `visit` finds wrong

@@ -14,23 +14,24 @@ use keyaki::engine::embedded::EmbeddedEngine;
 use keyaki::engine::memory::MemoryEngine;
 use keyaki::engine::{Engine, Rules};
 use keyaki::settings::{EmbeddedSettings, StoreSettings};
-use keyaki::store::{Operation, Store};
+use keyaki::store::{Change, Operation, Store};
 use keyaki::testing::clock::FakeClock;
 use keyaki::testing::graph::Package;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::{Asked, NOW_MS, answer, gaffer};
+use super::gaffer::{self, PACKAGES};
+use super::{Asked, NOW_MS, answer};
 
 /// A graph in a bucket and somebody who asks.
 pub struct Stored {
-    pub runtime: Runtime,
+    pub runtime: Arc<Runtime>,
     pub graph: Graph,
     pub wall: Arc<FakeClock>,
     pub authorisations: Authorisations,
     pub limits: Limits,
-    _dir: Option<TempDir>,
+    dir: Option<TempDir>,
 }
 
 pub fn package_name(package: Package) -> &'static str {
@@ -60,31 +61,53 @@ impl Stored {
         Self::new(schema, package, auths, make, Some(dir))
     }
 
-    pub fn new(
+    fn new(
         schema: &Json,
         package: Package,
         auths: &[String],
         make: impl FnOnce(Arc<FakeClock>) -> Arc<dyn Engine>,
         dir: Option<TempDir>,
     ) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = runtime();
+        let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
+        let store = {
+            let _inside = runtime.enter();
+            let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
+            Store::new(make(wall.clone()), settings, 1)
+        };
+        let stored = Self::within((runtime, &store, wall), schema, package, auths)?;
+        Ok(Self { dir, ..stored })
+    }
+
+    /// A graph beside others.
+    pub fn within(
+        (runtime, store, wall): (Arc<Runtime>, &Store, Arc<FakeClock>),
+        schema: &Json,
+        package: Package,
+        auths: &[String],
+    ) -> Result<Self> {
         let schema = Arc::new(Schema::from_json(schema)?);
         let package = key::by_name(package_name(package))?;
-        let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
-        let _inside = runtime.enter();
-        let settings = StoreSettings { sweep_every: None, ..StoreSettings::default() };
-        let store = Store::new(make(wall.clone()), settings, 1);
         let spec = Graph::spec(&CommonOptions::default(), &schema, package);
         let bucket = runtime.block_on(store.create_bucket(spec))?;
         let graph = Graph::new(bucket, schema, package)?;
         let authorisations = Authorisations::new(auths.iter().map(String::as_str)).unwrap();
-        drop(_inside);
         let limits = Limits::default();
-        Ok(Self { runtime, graph, wall, authorisations, limits, _dir: dir })
+        Ok(Self { runtime, graph, wall, authorisations, limits, dir: None })
+    }
+
+    /// So many change records, once they are settled.
+    pub fn changes(&self, wanted: usize) -> Vec<Change> {
+        let bucket = self.graph.bucket();
+        let begun = std::time::Instant::now();
+        loop {
+            let page = bucket.changes(&self.authorisations, None, 100);
+            let page = self.runtime.block_on(page).unwrap();
+            if page.changes.len() >= wanted || begun.elapsed() > Duration::from_secs(30) {
+                return page.changes.into_iter().map(|record| record.change).collect();
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// What a chain answers, and how many cells it read.
@@ -130,6 +153,14 @@ impl Stored {
         })
     }
 
+    /// Closes a store that has a directory.
+    pub fn close(self) -> TempDir {
+        let Self { runtime, graph, dir, .. } = self;
+        drop(graph);
+        drop(runtime);
+        dir.unwrap()
+    }
+
     pub fn later(&self, by: Duration) {
         self.wall.advance(by);
     }
@@ -141,12 +172,24 @@ impl Asked for Stored {
     }
 }
 
-/// Both engines that need no server.
-pub fn everywhere(schema: &Json, auths: &[String], test: impl Fn(&Stored)) {
-    for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
-        test(&Stored::on_memory(schema, package, auths).unwrap());
-        test(&Stored::on_embedded(schema, package, auths).unwrap());
+/// The schemas of graphs, and what must hold of each.
+pub type Case = (&'static [fn() -> Json], fn(&Stored));
+
+/// Tries cases on both engines that need no server.
+pub fn everywhere(cases: &[Case]) {
+    for (schemas, case) in cases {
+        for schema in *schemas {
+            for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
+                case(&Stored::on_memory(&schema(), package, &[]).unwrap());
+                case(&Stored::on_embedded(&schema(), package, &[]).unwrap());
+            }
+        }
     }
+}
+
+pub fn runtime() -> Arc<Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    Arc::new(runtime.worker_threads(2).enable_all().build().unwrap())
 }
 
 pub fn operation(id: &str) -> Operation {
@@ -161,14 +204,14 @@ pub fn operation(id: &str) -> Operation {
 
 #[test]
 fn the_memory_engine_answers_as_gaffer_does() {
-    gaffer::all_cases(|schema, package, auths| {
+    gaffer::all_cases(&PACKAGES, &|schema, package, auths| {
         Ok(Box::new(Stored::on_memory(schema, package, auths)?))
     });
 }
 
 #[test]
 fn the_embedded_engine_answers_as_gaffer_does() {
-    gaffer::all_cases(|schema, package, auths| {
+    gaffer::all_cases(&PACKAGES, &|schema, package, auths| {
         Ok(Box::new(Stored::on_embedded(schema, package, auths)?))
     });
 }
@@ -193,68 +236,70 @@ fn person(vertex: &str, count: i64) -> Json {
     json!({"class": "Entity", "group": "person", "vertex": vertex, "properties": {"count": {"Long": count}}})
 }
 
-#[test]
-fn a_query_reads_only_the_groups_that_it_names() {
-    everywhere(&two_groups(), &[], |stored| {
-        let mut elements: Vec<Json> = (0..50).map(|i| edge("a", &format!("b{i}"), 1)).collect();
-        elements.push(person("a", 1));
-        elements.push(person("b1", 1));
-        stored.add(&json!(elements), &Json::Null).unwrap();
-        let seeds = json!([{"class": "EntitySeed", "vertex": "a"}]);
-        let query = |view: Json| json!({"class": "GetElements", "input": seeds, "view": view});
-        let (found, read) = stored.explain(&query(json!({"entities": {"person": {}}}))).unwrap();
-        assert_eq!((found.as_array().unwrap().len(), read), (1, 1));
-        let (found, read) = stored.explain(&query(json!({"edges": {"knows": {}}}))).unwrap();
-        assert_eq!((found.as_array().unwrap().len(), read), (50, 50));
-        let all = json!({"class": "GetAllElements", "view": {"entities": {"person": {}}}});
-        let (found, read) = stored.explain(&all).unwrap();
-        assert_eq!((found.as_array().unwrap().len(), read), (2, 2));
-    });
-}
+/// What must hold on every engine.
+pub const CASES: &[Case] = &[
+    (&[two_groups], a_query_reads_only_the_groups_that_it_names),
+    (&[two_groups], many_seeds_are_answered_in_order_and_once),
+    (&[two_groups], a_changed_schema_adds_groups_and_changes_rules),
+];
 
 #[test]
-fn many_seeds_are_answered_in_order_and_once() {
-    everywhere(&two_groups(), &[], |stored| {
-        let elements: Vec<Json> =
-            (0..500).map(|i| edge(&format!("s{i:03}"), &format!("t{i:03}"), i)).collect();
-        stored.add(&json!(elements), &Json::Null).unwrap();
-        let seeds: Vec<Json> = (0..500)
-            .map(|i| json!({"class": "EntitySeed", "vertex": format!("s{i:03}")}))
-            .collect();
-        let found = stored.ask(&json!({"class": "GetElements", "input": seeds})).unwrap();
-        let counts: Vec<i64> = found
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|edge| edge["properties"]["count"]["java.lang.Long"].as_i64().unwrap())
-            .collect();
-        assert_eq!(counts, (0..500).collect::<Vec<_>>());
-        let limited = json!({"class": "OperationChain", "operations": [
-            {"class": "GetElements", "input": seeds}, {"class": "Limit", "resultLimit": 3}
-        ]});
-        assert_eq!(stored.ask(&limited).unwrap().as_array().unwrap().len(), 3);
-    });
+fn graphs_are_read_alike_on_every_engine() {
+    everywhere(CASES);
 }
 
-#[test]
-fn a_changed_schema_adds_groups_and_changes_rules() {
-    everywhere(&two_groups(), &[], |stored| {
-        stored.add(&json!([edge("a", "b", 1), edge("a", "c", 9)]), &Json::Null).unwrap();
-        let mut schema = two_groups();
-        schema["entities"]["place"] = json!({"vertex": "v", "properties": {"count": "count"}});
-        schema["edges"]["knows"]["validateFunctions"] = json!([{
-            "selection": ["count"],
-            "predicate": {"class": "IsMoreThan", "value": {"Long": 5}, "orEqualTo": true}
-        }]);
-        let graph = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
-        let again = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
-        let place = graph.schema().group("place").unwrap().id();
-        assert_eq!(graph.space(place).unwrap(), again.space(place).unwrap());
-        let [edge] = stored.all().try_into().unwrap();
-        assert!(edge.contains("\"c\""), "the other is invalid now: {edge}");
-        schema["edges"].as_object_mut().unwrap().remove("knows");
-        assert!(stored.runtime.block_on(graph.changed(&schema)).is_err(), "groups stay");
-    });
+fn a_query_reads_only_the_groups_that_it_names(stored: &Stored) {
+    let mut elements: Vec<Json> = (0..50).map(|i| edge("a", &format!("b{i}"), 1)).collect();
+    elements.push(person("a", 1));
+    elements.push(person("b1", 1));
+    stored.add(&json!(elements), &Json::Null).unwrap();
+    let seeds = json!([{"class": "EntitySeed", "vertex": "a"}]);
+    let query = |view: Json| json!({"class": "GetElements", "input": seeds, "view": view});
+    let (found, read) = stored.explain(&query(json!({"entities": {"person": {}}}))).unwrap();
+    assert_eq!((found.as_array().unwrap().len(), read), (1, 1));
+    let (found, read) = stored.explain(&query(json!({"edges": {"knows": {}}}))).unwrap();
+    assert_eq!((found.as_array().unwrap().len(), read), (50, 50));
+    let all = json!({"class": "GetAllElements", "view": {"entities": {"person": {}}}});
+    let (found, read) = stored.explain(&all).unwrap();
+    assert_eq!((found.as_array().unwrap().len(), read), (2, 2));
+}
+
+fn many_seeds_are_answered_in_order_and_once(stored: &Stored) {
+    let elements: Vec<Json> =
+        (0..500).map(|i| edge(&format!("s{i:03}"), &format!("t{i:03}"), i)).collect();
+    stored.add(&json!(elements), &Json::Null).unwrap();
+    let seeds: Vec<Json> =
+        (0..500).map(|i| json!({"class": "EntitySeed", "vertex": format!("s{i:03}")})).collect();
+    let found = stored.ask(&json!({"class": "GetElements", "input": seeds})).unwrap();
+    let counts: Vec<i64> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| edge["properties"]["count"]["java.lang.Long"].as_i64().unwrap())
+        .collect();
+    assert_eq!(counts, (0..500).collect::<Vec<_>>());
+    let limited = json!({"class": "OperationChain", "operations": [
+        {"class": "GetElements", "input": seeds}, {"class": "Limit", "resultLimit": 3}
+    ]});
+    assert_eq!(stored.ask(&limited).unwrap().as_array().unwrap().len(), 3);
+}
+
+fn a_changed_schema_adds_groups_and_changes_rules(stored: &Stored) {
+    stored.add(&json!([edge("a", "b", 1), edge("a", "c", 9)]), &Json::Null).unwrap();
+    let mut schema = two_groups();
+    schema["entities"]["place"] = json!({"vertex": "v", "properties": {"count": "count"}});
+    schema["edges"]["knows"]["validateFunctions"] = json!([{
+        "selection": ["count"],
+        "predicate": {"class": "IsMoreThan", "value": {"Long": 5}, "orEqualTo": true}
+    }]);
+    let graph = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
+    let again = stored.runtime.block_on(stored.graph.changed(&schema)).unwrap();
+    let place = graph.schema().group("place").unwrap().id();
+    assert_eq!(graph.space(place).unwrap(), again.space(place).unwrap());
+    let [edge] = stored.all().try_into().unwrap();
+    assert!(edge.contains("\"c\""), "the other is invalid now: {edge}");
+    schema["edges"].as_object_mut().unwrap().remove("knows");
+    assert!(stored.runtime.block_on(graph.changed(&schema)).is_err(), "groups stay");
 }
 
 #[test]

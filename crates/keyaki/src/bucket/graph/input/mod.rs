@@ -36,6 +36,8 @@ pub struct Given {
     pub element: Result<Element>,
     /// How much text it was.
     pub bytes: usize,
+    /// A sum of that text, and of all that says how it is read.
+    pub check: u32,
 }
 
 /// A reader of elements.
@@ -125,9 +127,10 @@ impl Input {
                 None => return Ok(()),
             },
         };
+        let check = crc32c::crc32c_append(self.table.as_ref().map_or(0, Table::check), text);
         self.count += 1;
         self.cut.something();
-        out.push(Given { element, bytes: text.len() });
+        out.push(Given { element, bytes: text.len(), check });
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::bucket::graph::json::read_json;
 use crate::bucket::graph::koryphe::date;
 use crate::bucket::graph::schema::{Group, Schema};
 use crate::bucket::graph::value::{Class, Value};
+use crate::cell::parts::Parts;
 use crate::error::{Error, Result};
 
 /// What columns mean, where their names don't say it.
@@ -23,6 +24,19 @@ pub struct Mapping {
     pub group: Option<String>,
     /// Whether edges have a direction that do not say so themselves; they have one unless it is said.
     pub directed: Option<bool>,
+}
+
+impl Mapping {
+    /// A sum of all it says.
+    fn check(&self) -> u32 {
+        let mut said = Parts::new();
+        for (column, name) in &self.columns {
+            said = said.bytes(column.as_bytes()).bytes(name.as_bytes());
+        }
+        let directed = self.directed.map_or(2, u32::from);
+        let group = self.group.as_deref().unwrap_or_default();
+        crc32c::crc32c(&said.bytes(group.as_bytes()).u32(directed).into_bytes())
+    }
 }
 
 /// What a column holds.
@@ -41,6 +55,7 @@ enum Column {
 pub(super) struct Table {
     mapping: Mapping,
     columns: Option<Vec<Column>>,
+    check: u32,
 }
 
 /// A row by what its columns hold.
@@ -56,7 +71,12 @@ struct Row<'a> {
 
 impl Table {
     pub fn new(mapping: Mapping) -> Self {
-        Self { mapping, columns: None }
+        Self { mapping, columns: None, check: 0 }
+    }
+
+    /// A sum of the header and the mapping: rows mean something by them only.
+    pub fn check(&self) -> u32 {
+        self.check
     }
 
     /// The element of a record; none if it is the header.
@@ -67,6 +87,7 @@ impl Table {
         let Some(columns) = &self.columns else {
             let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
             self.columns = Some(self.header(&fields(text)?)?);
+            self.check = crc32c::crc32c_append(self.mapping.check(), text);
             return Ok(None);
         };
         Ok(Some(fields(text).and_then(|fields| self.row(columns, &fields, schema))))

@@ -1,0 +1,46 @@
+//! `keyaki serve --demo`: what it prints works as it is printed.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::program;
+
+/// What stands between two words of a line.
+fn between<'a>(line: &'a str, before: &str, after: &str) -> &'a str {
+    line.split_once(before).and_then(|(_, rest)| rest.split_once(after)).expect(line).0
+}
+
+#[test]
+fn the_graph_of_the_demo_answers_what_it_is_asked() {
+    let mut child = program()
+        .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+        .env("KEYAKI_ADMIN_TOKEN", "admin-token-of-this-test")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    let command = told.iter().find(|line| line.contains("/graph/operations/execute")).unwrap();
+    let question = between(command, "-d '", "'");
+    let address = between(command, "' http", "execute");
+    let answer = ureq::post(format!("http{address}execute"))
+        .header("Content-Type", "application/json")
+        .send(question)
+        .unwrap()
+        .body_mut()
+        .read_to_string()
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let answer = answer.as_array().unwrap();
+    let station = answer.iter().find(|element| element["group"] == "station").unwrap();
+    assert_eq!(
+        station["properties"]["lines"]["java.lang.Long"], 2,
+        "two lines added it: {station}"
+    );
+    let next = answer.iter().filter(|element| element["group"] == "track").count();
+    assert_eq!(next, 3, "{answer:?}");
+}
