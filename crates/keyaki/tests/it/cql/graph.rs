@@ -5,13 +5,12 @@ use std::sync::Arc;
 use keyaki::bucket::graph::rules;
 use keyaki::engine::Rules;
 use keyaki::engine::cql::CqlEngine;
-use keyaki::settings::CqlSettings;
 use keyaki::store::Store;
 use keyaki::testing::clock::FakeClock;
 use keyaki::testing::graph::Package;
 use tokio::runtime::Runtime;
 
-use super::{CLUSTER, Keyspaces, PATIENCE, open, store_on};
+use super::{CLUSTER, Keyspaces, open, patiently, store_on};
 use crate::graph::stored::{Case, Stored, runtime};
 use crate::graph::{NOW_MS, check, gaffer, ingest, rules as judged, stored};
 
@@ -29,13 +28,7 @@ impl Clustered {
         let (runtime, keyspaces) = (runtime(), Keyspaces::new());
         let wall = Arc::new(FakeClock::at(NOW_MS as u64 * 1000));
         let _inside = runtime.enter();
-        // What is answered matters here, not when: a loaded machine's nodes may be late.
-        let settings = CqlSettings {
-            connect_timeout: PATIENCE,
-            request_timeout: PATIENCE / 3,
-            ..keyspaces.fresh()
-        };
-        let engine = open(settings, rules(Rules::default()), wall.clone());
+        let engine = open(keyspaces.fresh(), rules(Rules::default()), wall.clone());
         let store = store_on(&engine, 1);
         drop(_inside);
         Self { runtime, keyspaces, engine, store, wall }
@@ -58,7 +51,7 @@ impl Clustered {
 
     fn end(self) {
         self.runtime.block_on(async {
-            self.engine.close().await.unwrap();
+            patiently(|| self.engine.close()).await;
             self.keyspaces.drop_all().await;
         });
     }
