@@ -53,6 +53,15 @@ impl Meter {
         self.state().limits = limits;
     }
 
+    /// Whether it, or what it is part of, may hold only so much.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        let limits = self.state().limits;
+        limits.items.is_some()
+            || limits.bytes.is_some()
+            || self.whole.as_ref().is_some_and(|whole| whole.is_limited())
+    }
+
     /// What it holds.
     #[must_use]
     pub fn used(&self) -> Usage {
@@ -163,6 +172,8 @@ mod tests {
         whole.limit(Limits { of: "domain", items: None, bytes: Some(15) });
         let part = Meter::within(whole.clone(), bytes(5));
         part.limit(Limits { of: "bucket", items: None, bytes: Some(10) });
+        assert!(part.is_limited() && Meter::within(whole.clone(), bytes(0)).is_limited());
+        assert!(!Meter::default().is_limited());
         let reserved = part.reserve(bytes(5)).unwrap();
         assert!(part.reserve(bytes(1)).is_err());
         drop(reserved);

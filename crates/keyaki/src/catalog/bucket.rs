@@ -18,8 +18,10 @@ use crate::engine::BucketId;
 use crate::error::{Error, Kind, Result};
 use crate::store::{Bucket, BucketSpec};
 
-/// What a graph's rules refuse goes with the engine's sweep; how much is left of it is counted so often, if it changed.
-const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(3_600);
+/// What a graph's rules refuse goes with the engine's sweep. How much it holds is counted so often, if it changed; where
+/// there is a quota, sooner.
+const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(86_400);
+const LIMITED_GRAPH_SWEEPS_APART: Duration = Duration::from_secs(3_600);
 
 /// A bucket that can be used.
 pub struct OpenBucket {
@@ -77,6 +79,7 @@ impl OpenBucket {
     pub(super) fn sweeps_apart(&self) -> Duration {
         match &self.kind {
             OpenKind::Revisions(revisions) => revisions.sweeps_apart(),
+            OpenKind::Graph(_) if self.meter.is_limited() => LIMITED_GRAPH_SWEEPS_APART,
             OpenKind::Graph(_) => GRAPH_SWEEPS_APART,
         }
     }

@@ -36,7 +36,7 @@ impl Part {
         schema: &Arc<Schema>,
         group: &Arc<Group>,
     ) -> Result<Self, Failure> {
-        let file = File::create_new(path.with_added_extension(UNFINISHED));
+        let file = File::create(path.with_added_extension(UNFINISHED));
         let file = file.map_err(|error| file_failed(&path, &error))?;
         let content = match format {
             ExportFormat::Ndjson => Content::Lines(BufWriter::with_capacity(BUFFER_BYTES, file)),

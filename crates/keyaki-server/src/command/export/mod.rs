@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use axum::body::Body;
 use http::Method;
@@ -24,6 +25,10 @@ use super::spaces::count;
 use super::{Failure, Verdict, print, runtime};
 use crate::args::{self, ExportFormat};
 use crate::client::{Client, encode, piece, with_body};
+
+/// How often a part is tried whose connection breaks, and how long it waits in between.
+const TRIES_MAX: u32 = 3;
+const WAITS: Duration = Duration::from_secs(1);
 
 /// What the parts share.
 struct Export {
@@ -116,8 +121,29 @@ impl Export {
         Ok(())
     }
 
-    /// One part: its file is there once it is whole.
+    /// One part: its file is there once it is whole. A connection that breaks is no reason to begin all of them anew.
     async fn part(&self, split: Split, number: usize) -> Result<(), Failure> {
+        let mut tries = 1;
+        loop {
+            let mut elements = 0;
+            match self.try_part(&split, number, &mut elements).await {
+                Err(Failure::Lost(why)) if tries < TRIES_MAX => {
+                    tracing::warn!(%why, group = split.group, number, "trying again");
+                    self.elements.fetch_sub(elements, Relaxed);
+                    tokio::time::sleep(WAITS * tries).await;
+                    tries += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_part(
+        &self,
+        split: &Split,
+        number: usize,
+        elements: &mut u64,
+    ) -> Result<(), Failure> {
         let unknown = || Failure::Server(format!("no schema tells of the group {}", split.group));
         let group = self.schema.group(&split.group).ok_or_else(unknown)?;
         let path = format!("{}/elements?split={}", self.bucket, encode(&split.split));
@@ -127,10 +153,11 @@ impl Export {
         while let Some(text) = piece(&mut response).await? {
             let part = match &mut part {
                 Some(part) => part,
-                none => none.insert(self.begin(&split, group, number)?),
+                none => none.insert(self.begin(split, group, number)?),
             };
-            let elements = part.write(&text)?;
-            let so_far = self.elements.fetch_add(elements, Relaxed) + elements;
+            let more = part.write(&text)?;
+            *elements += more;
+            let so_far = self.elements.fetch_add(more, Relaxed) + more;
             self.progress.set_message(count(so_far, "element"));
         }
         if let Some(part) = part {

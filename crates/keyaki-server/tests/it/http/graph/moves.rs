@@ -355,7 +355,7 @@ fn an_import_tells_what_is_wrong(server: &Server) {
     fs::copy(file, &other).unwrap();
     let other = other.to_str().unwrap();
     run(server, "import", "g", &[other]).expect(2, &["say --format"]);
-    run(server, "import", "g", &[other, "--format", "csv"]).expect(2, &["422", "header"]);
+    run(server, "import", "g", &[other, "--format", "csv"]).expect(2, &["422", "quoted"]);
     run(server, "import", "g", &["/no/such/file.csv"]).expect(2, &["/no/such/file.csv"]);
     let nowhere = ["import", "d/b", file, "--server", "http://127.0.0.1:1", "--retries", "0"];
     keyaki(&nowhere).expect(2, &["can't be reached", "the same command again"]);
