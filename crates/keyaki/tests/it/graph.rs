@@ -3,6 +3,7 @@
 mod gaffer;
 mod ingest; // chunks that are sent again, summaries, deletion
 mod key; // the bytes of rows
+mod names; // chains and views under names
 mod operations;
 mod random; // random work beside a graph in memory
 mod rules; // what the engine does to elements by itself

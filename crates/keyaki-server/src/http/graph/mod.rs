@@ -5,6 +5,7 @@ mod elements;
 mod execute;
 
 use http::request::Parts;
+use keyaki::bucket::graph::operation::Who;
 use keyaki::bucket::graph::{Graph, Writer};
 use keyaki::store::Operation;
 use tokio::sync::watch;
@@ -31,6 +32,17 @@ impl Waiting {
 impl InBucket<'_> {
     fn graph(&self) -> Result<&Graph, Problem> {
         Ok(self.open.graph()?)
+    }
+
+    /// The caller, as what is kept under names knows it.
+    fn who(&self) -> Result<Who, Problem> {
+        let principal = &self.call.principal;
+        let (domain, entry) = self.call.find_bucket(self.names)?;
+        Ok(Who {
+            user: principal.user.clone(),
+            roles: principal.roles.clone(),
+            administers: entry.is_owned_by(domain, principal),
+        })
     }
 
     /// Writes what its caller could read back.

@@ -3,7 +3,8 @@
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
 //! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
-//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out.
+//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out,
+//! `names` what is kept under names.
 
 mod bucket;
 mod chunk;
@@ -15,6 +16,7 @@ pub mod input;
 pub mod json;
 pub mod key;
 pub mod koryphe;
+mod names;
 pub mod operation;
 mod read;
 mod rules;
@@ -28,6 +30,7 @@ mod write;
 
 pub use bucket::Graph;
 pub use ingest::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions, Rejection, Summary};
+pub use names::NameBook;
 pub use rules::rules;
 pub use scan::Reader;
 pub use write::{CHUNK_ELEMENTS_MAX, ChunkAnswer, Done, Writer};

@@ -6,6 +6,7 @@
 mod budget;
 pub mod catalogue;
 mod execute;
+mod named;
 mod parse;
 mod source;
 mod stream;
@@ -17,8 +18,9 @@ use serde_json::Value as Json;
 
 pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
+pub use named::{KnownNames, NameKind, Named, Parameter, Who, mentioned};
 pub use parse::{Names, NoNames};
-pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
+pub use source::{Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values};
 pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
@@ -131,6 +133,15 @@ pub enum Operation {
     SetVariable(Box<str>, Option<Value>),
     GetVariable(Box<str>),
     GetVariables(Vec<Box<str>>),
+    /// Keeps something under its name.
+    AddNamed {
+        kind: NameKind,
+        named: Box<Named>,
+        /// Whether it may take the place of another.
+        overwrite: bool,
+    },
+    DeleteNamed(NameKind, Box<str>),
+    GetAllNamed(NameKind),
 }
 
 /// Something for some groups, and for all entities, edges or elements.
@@ -241,7 +252,10 @@ impl Step {
     #[must_use]
     pub fn reads(&self) -> bool {
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements { .. } => false,
+            Operation::AddElements { .. }
+            | Operation::DeleteElements { .. }
+            | Operation::AddNamed { .. }
+            | Operation::DeleteNamed(..) => false,
             Operation::Chain(steps) => steps.iter().any(Self::reads),
             _ => true,
         }
@@ -252,7 +266,10 @@ impl Step {
     pub fn writes(&self) -> bool {
         let any = |step: &Option<Box<Self>>| step.as_ref().is_some_and(|step| step.writes());
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements { .. } => true,
+            Operation::AddElements { .. }
+            | Operation::DeleteElements { .. }
+            | Operation::AddNamed { .. }
+            | Operation::DeleteNamed(..) => true,
             Operation::Chain(steps) => steps.iter().any(Self::writes),
             Operation::GetWalks(walks) => walks.hops.iter().any(Self::writes),
             Operation::Join(join) => join.right.writes(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::budget::Budget;
+use super::named::{NameKind, Named};
 use crate::bucket::graph::element::{Directed, EdgeId, Element};
 use crate::bucket::graph::schema::GroupId;
 use crate::bucket::graph::value::Value;
@@ -99,4 +100,26 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// Those of storage.
     async fn delete(&self, elements: Vec<Element>) -> Result<()>;
+}
+
+/// What the graph keeps under names.
+#[async_trait]
+pub trait Register: Send + Sync {
+    /// Keeps something under its name.
+    ///
+    /// # Errors
+    /// `Conflict` if the name is taken and is not to be overwritten, `Forbidden` if the caller may not; those of storage.
+    async fn add(&self, kind: NameKind, named: Named, overwrite: bool) -> Result<()>;
+
+    /// Forgets a name; one that is not there is no fault.
+    ///
+    /// # Errors
+    /// `Forbidden` if the caller may not; those of storage.
+    async fn delete(&self, kind: NameKind, name: &str) -> Result<()>;
+
+    /// All that the caller may see, by name.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn all(&self, kind: NameKind) -> Result<Vec<Named>>;
 }

@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 pub use output::Output;
 
 use super::stream::{Each, Ready, Stage, as_values, collect, through};
-use super::{Budget, Operation, Sink, Source, Step, TRAITS, current_traits};
+use super::{Budget, Named, Operation, Register, Sink, Source, Step, TRAITS, current_traits};
 use crate::bucket::graph::element::{Element, Ends, Matched};
 use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::{Set, SetKind, Value};
@@ -30,6 +30,7 @@ pub struct Executor {
     schema: Arc<Schema>,
     source: Arc<dyn Source>,
     sink: Option<Arc<dyn Sink>>,
+    register: Option<Arc<dyn Register>>,
     budget: Arc<Budget>,
     variables: Arc<Mutex<HashMap<Box<str>, Value>>>,
 }
@@ -40,13 +41,20 @@ impl Executor {
     /// For reading only.
     #[must_use]
     pub fn new(schema: Arc<Schema>, source: Arc<dyn Source>, budget: Arc<Budget>) -> Self {
-        Self { schema, source, sink: None, budget, variables: Arc::default() }
+        Self { schema, source, sink: None, register: None, budget, variables: Arc::default() }
     }
 
     /// For writing too.
     #[must_use]
     pub fn with_sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
+        self
+    }
+
+    /// With what the graph keeps under names.
+    #[must_use]
+    pub fn with_register(mut self, register: Arc<dyn Register>) -> Self {
+        self.register = Some(register);
         self
     }
 
@@ -191,7 +199,24 @@ impl Executor {
                 Output::of(value)
             }
             Operation::GetVariables(names) => self.get_variables(names),
+            Operation::AddNamed { kind, named, overwrite } => {
+                self.register()?.add(*kind, Named::clone(named), *overwrite).await?;
+                Output::Nothing
+            }
+            Operation::DeleteNamed(kind, name) => {
+                self.register()?.delete(*kind, name).await?;
+                Output::Nothing
+            }
+            Operation::GetAllNamed(kind) => {
+                let all = self.register()?.all(*kind).await?;
+                Output::Json(all.iter().map(|named| named.told(*kind)).collect())
+            }
         })
+    }
+
+    fn register(&self) -> Result<&dyn Register> {
+        let none = || Error::unsupported("this graph keeps nothing under names");
+        self.register.as_deref().ok_or_else(none)
     }
 
     fn traits(&self, current: bool) -> Vec<&'static str> {
