@@ -59,6 +59,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         conditions::CASES,
         graph::CASES,
         graph::ingest::CASES,
+        graph::jobs::CASES,
         graph::names::CASES,
         input::CASES,
         items::CASES,

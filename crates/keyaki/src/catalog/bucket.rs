@@ -19,7 +19,7 @@ use crate::error::{Error, Kind, Result};
 use crate::store::{Bucket, BucketSpec};
 
 /// Nothing of a graph waits for its sweep: what its rules refuse goes with the engine's.
-const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(86_400);
+const GRAPH_SWEEPS_APART: Duration = Duration::from_secs(3600);
 
 /// A bucket that can be used.
 pub struct OpenBucket {
@@ -85,7 +85,7 @@ impl OpenBucket {
     pub(super) async fn sweep(&self, sweep: &mut Sweep, cells: usize) -> Result<bool> {
         match &self.kind {
             OpenKind::Revisions(revisions) => revisions.sweep(sweep, cells).await,
-            OpenKind::Graph(_) => Ok(true),
+            OpenKind::Graph(graph) => graph.jobs().tidy().await.map(|()| true),
         }
     }
 }

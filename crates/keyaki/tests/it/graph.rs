@@ -2,6 +2,7 @@
 
 mod gaffer;
 mod ingest; // chunks that are sent again, summaries, deletion
+mod jobs; // chains in the background
 mod key; // the bytes of rows
 mod names; // chains and views under names
 mod operations;

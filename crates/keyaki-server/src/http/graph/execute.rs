@@ -10,12 +10,14 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use keyaki::bucket::graph::Writer;
 use keyaki::bucket::graph::json::read_operation;
 use keyaki::bucket::graph::operation::{
-    Budget, Executor, KnownNames, NoNames, Output, Step, mentioned,
+    Budget, Executor, KnownNames, Limits, NoNames, Output, Step, mentioned,
 };
+use keyaki::bucket::graph::{Graph, NameBook, SeenJobs, Writer};
 use keyaki::catalog::{Access, BucketKind};
+use keyaki::cell::WallClock;
+use keyaki::cell::visibility::Authorisations;
 
 use super::{Waiting, aside, flag};
 use crate::http::Answer;
@@ -27,7 +29,7 @@ use crate::http::problem::{self, Problem};
 use crate::http::revisions::operation;
 use crate::http::shapes::Explained;
 
-const PATH: &str = "/graph/operations/execute";
+pub(super) const PATH: &str = "/graph/operations/execute";
 /// Larger chains are read on a thread of their own.
 const READ_ASIDE_FROM: usize = 64 << 10;
 
@@ -143,29 +145,36 @@ impl InBucket<'_> {
         }
     }
 
-    pub(super) async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
-        let graph = self.graph()?;
+    async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
+        Ok(self.prepare(step, text)?.start(step).await?)
+    }
+
+    /// All that a chain needs, whether its request lasts or not.
+    pub(super) fn prepare(&self, step: &Step, text: &[u8]) -> Result<Prepared, Problem> {
+        let graph = self.graph()?.clone();
         let limits = match &self.entry.record.settings.kind {
             BucketKind::Graph(options) => options.limits_of(&self.call.principal.roles),
             BucketKind::Revisions(_) => keyaki::catalog::CostLimits::DEFAULT,
         };
-        let budget = Arc::new(Budget::new(limits, self.call.app.clock.clone()));
-        let source = Arc::new(graph.seen_by(self.caller.authorisations.clone()));
-        let mut executor = Executor::new(graph.schema().clone(), source, budget.clone());
-        let mut writer = None;
         let mut names = graph.names(self.who()?);
+        let mut writer = None;
         if step.writes() {
             let parameters = digest(&SHA256, text);
             let operation =
                 operation(self.headers(), &self.caller, "chain", PATH, &[parameters.as_ref()])?;
             let sink = Arc::new(self.writer(operation)?);
-            executor = executor.with_sink(sink.clone());
             names = names.changed_by(sink.clone());
             writer = Some(sink);
         }
-        executor = executor.with_register(Arc::new(names));
-        let output = executor.execute(step).await?;
-        Ok(Running { budget, output, writer })
+        Ok(Prepared {
+            graph,
+            limits,
+            clock: self.call.app.clock.clone(),
+            authorisations: self.caller.authorisations.clone(),
+            names,
+            jobs: self.seen_jobs()?,
+            writer,
+        })
     }
 
     async fn explained(&self, running: Running) -> Answer {
@@ -224,6 +233,33 @@ impl InBucket<'_> {
         let mut response = Response::new(body);
         *response.headers_mut() = headers;
         Ok(response)
+    }
+}
+
+/// A chain's caller, with all that the chain may use.
+pub(super) struct Prepared {
+    graph: Graph,
+    limits: Limits,
+    clock: Arc<dyn WallClock>,
+    authorisations: Authorisations,
+    names: NameBook,
+    jobs: SeenJobs,
+    writer: Option<Arc<Writer>>,
+}
+
+impl Prepared {
+    /// Begins to run the chain; its time counts from here.
+    pub(super) async fn start(self, step: &Step) -> keyaki::Result<Running> {
+        let budget = Arc::new(Budget::new(self.limits, self.clock));
+        let source = Arc::new(self.graph.seen_by(self.authorisations));
+        let mut executor = Executor::new(self.graph.schema().clone(), source, budget.clone())
+            .with_register(Arc::new(self.names))
+            .with_background(Arc::new(self.jobs));
+        if let Some(writer) = &self.writer {
+            executor = executor.with_sink(writer.clone());
+        }
+        let output = executor.execute(step).await?;
+        Ok(Running { budget, output, writer: self.writer })
     }
 }
 

@@ -1,8 +1,9 @@
-//! Graphs over HTTP: elements in, chains of operations over them, and what Gaffer's clients ask about a graph.
+//! Graphs over HTTP: elements in, chains of operations over them, at once or as jobs, and what Gaffer's clients ask about a graph.
 
 mod config;
 mod elements;
 mod execute;
+mod jobs;
 
 use http::request::Parts;
 use keyaki::bucket::graph::operation::Who;

@@ -1,6 +1,7 @@
 //! Graphs over HTTP.
 
 pub mod ingest; // elements in every form, broken off and sent again
+pub mod jobs; // chains in the background
 pub mod names; // chains and views under names
 
 use std::collections::BTreeSet;

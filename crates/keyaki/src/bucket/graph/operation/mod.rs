@@ -20,7 +20,9 @@ pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
 pub use named::{KnownNames, NameKind, Named, Parameter, Who, mentioned};
 pub use parse::{Names, NoNames};
-pub use source::{Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values};
+pub use source::{
+    Background, Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values,
+};
 pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
@@ -142,6 +144,9 @@ pub enum Operation {
     },
     DeleteNamed(NameKind, Box<str>),
     GetAllNamed(NameKind),
+    GetJobDetails(Box<str>),
+    GetAllJobDetails,
+    GetJobResults(Box<str>),
 }
 
 /// Something for some groups, and for all entities, edges or elements.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value as Json;
 
 use super::budget::Budget;
 use super::named::{NameKind, Named};
@@ -122,4 +123,26 @@ pub trait Register: Send + Sync {
     /// # Errors
     /// Those of storage.
     async fn all(&self, kind: NameKind) -> Result<Vec<Named>>;
+}
+
+/// What was begun in the background, as Gaffer tells it.
+#[async_trait]
+pub trait Background: Send + Sync {
+    /// A job.
+    ///
+    /// # Errors
+    /// `NotFound` if the caller has no such job; those of storage.
+    async fn job(&self, id: &str) -> Result<Json>;
+
+    /// All that the caller may see.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn jobs(&self) -> Result<Vec<Json>>;
+
+    /// What a job gave.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing for the caller; those of storage.
+    async fn results(&self, id: &str) -> Result<Json>;
 }

@@ -18,7 +18,9 @@ use serde_json::{Value as Json, json};
 pub use output::Output;
 
 use super::stream::{Each, Ready, Stage, as_values, collect, through};
-use super::{Budget, Named, Operation, Register, Sink, Source, Step, TRAITS, current_traits};
+use super::{
+    Background, Budget, Named, Operation, Register, Sink, Source, Step, TRAITS, current_traits,
+};
 use crate::bucket::graph::element::{Element, Ends, Matched};
 use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::{Set, SetKind, Value};
@@ -31,6 +33,7 @@ pub struct Executor {
     source: Arc<dyn Source>,
     sink: Option<Arc<dyn Sink>>,
     register: Option<Arc<dyn Register>>,
+    background: Option<Arc<dyn Background>>,
     budget: Arc<Budget>,
     variables: Arc<Mutex<HashMap<Box<str>, Value>>>,
 }
@@ -41,7 +44,15 @@ impl Executor {
     /// For reading only.
     #[must_use]
     pub fn new(schema: Arc<Schema>, source: Arc<dyn Source>, budget: Arc<Budget>) -> Self {
-        Self { schema, source, sink: None, register: None, budget, variables: Arc::default() }
+        Self {
+            schema,
+            source,
+            sink: None,
+            register: None,
+            background: None,
+            budget,
+            variables: Arc::default(),
+        }
     }
 
     /// For writing too.
@@ -55,6 +66,13 @@ impl Executor {
     #[must_use]
     pub fn with_register(mut self, register: Arc<dyn Register>) -> Self {
         self.register = Some(register);
+        self
+    }
+
+    /// With what was begun in the background.
+    #[must_use]
+    pub fn with_background(mut self, background: Arc<dyn Background>) -> Self {
+        self.background = Some(background);
         self
     }
 
@@ -211,12 +229,20 @@ impl Executor {
                 let all = self.register()?.all(*kind).await?;
                 Output::Json(all.iter().map(|named| named.told(*kind)).collect())
             }
+            Operation::GetJobDetails(id) => Output::Json(self.background()?.job(id).await?),
+            Operation::GetAllJobDetails => Output::Json(self.background()?.jobs().await?.into()),
+            Operation::GetJobResults(id) => Output::Json(self.background()?.results(id).await?),
         })
     }
 
     fn register(&self) -> Result<&dyn Register> {
         let none = || Error::unsupported("this graph keeps nothing under names");
         self.register.as_deref().ok_or_else(none)
+    }
+
+    fn background(&self) -> Result<&dyn Background> {
+        let none = || Error::unsupported("this graph runs nothing in the background");
+        self.background.as_deref().ok_or_else(none)
     }
 
     fn traits(&self, current: bool) -> Vec<&'static str> {

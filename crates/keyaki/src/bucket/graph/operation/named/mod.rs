@@ -92,16 +92,17 @@ impl Named {
             Access::from_json(predicate)?;
         }
         let json = self.read()?;
+        match kind {
+            NameKind::Operation => check_chain(&json)?,
+            NameKind::View => check_view(&json)?,
+        }
         for name in self.parameters.iter().flatten().map(|(name, _)| name) {
             if !self.json.contains(&format!("${{{name}}}")) {
                 return Err(Error::invalid("a parameter does not occur in what it is for")
                     .with("parameter", name));
             }
         }
-        match kind {
-            NameKind::Operation => check_chain(&json),
-            NameKind::View => check_view(&json),
-        }
+        Ok(())
     }
 
     /// Whether somebody may see and use it.

@@ -153,6 +153,9 @@ impl Parser<'_> {
             "GetTraits" => {
                 Operation::GetTraits { current: spec.flag("currentTraits")?.unwrap_or(true) }
             }
+            "GetJobDetails" => Operation::GetJobDetails(job(spec)?),
+            "GetAllJobDetails" => Operation::GetAllJobDetails,
+            "GetJobResults" => Operation::GetJobResults(job(spec)?),
             "HasTrait" => {
                 spec.need("trait")?;
                 let name = spec.text("trait")?.unwrap_or_default().into();
@@ -254,6 +257,12 @@ impl Parser<'_> {
             global: [global("globalEntities")?, global("globalEdges")?, global("globalElements")?],
         })
     }
+}
+
+/// A job's id.
+fn job(spec: &Spec<'_>) -> Result<Box<str>> {
+    spec.need("jobId")?;
+    Ok(spec.text("jobId")?.unwrap_or_default().into())
 }
 
 fn filter(json: &Json) -> Result<Predicate> {
