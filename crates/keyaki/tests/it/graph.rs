@@ -1,6 +1,7 @@
 //! The graph bucket: its semantic layer over a graph in memory, and its storage on the engines.
 
 mod gaffer;
+mod generate; // elements made of other things, sets, chains that are only looked at
 mod ingest; // chunks that are sent again, summaries, deletion
 mod jobs; // chains in the background
 mod key; // the bytes of rows

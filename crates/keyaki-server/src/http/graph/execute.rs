@@ -174,6 +174,7 @@ impl InBucket<'_> {
             names,
             jobs: self.seen_jobs()?,
             writer,
+            identity: (self.names.1.to_owned(), self.entry.tid.time().micros() / 1000),
         })
     }
 
@@ -245,6 +246,8 @@ pub(super) struct Prepared {
     names: NameBook,
     jobs: SeenJobs,
     writer: Option<Arc<Writer>>,
+    /// The graph's name, and when it was set up.
+    identity: (String, u64),
 }
 
 impl Prepared {
@@ -254,7 +257,8 @@ impl Prepared {
         let source = Arc::new(self.graph.seen_by(self.authorisations));
         let mut executor = Executor::new(self.graph.schema().clone(), source, budget.clone())
             .with_register(Arc::new(self.names))
-            .with_background(Arc::new(self.jobs));
+            .with_background(Arc::new(self.jobs))
+            .with_identity(&self.identity.0, self.identity.1 as i64);
         if let Some(writer) = &self.writer {
             executor = executor.with_sink(writer.clone());
         }

@@ -26,7 +26,7 @@ pub use source::{
 pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
-use super::koryphe::{BinaryOperator, Function, Predicate};
+use super::koryphe::{BinaryOperator, Csv, Function, Predicate};
 use super::value::Value;
 use super::view::View;
 
@@ -147,6 +147,46 @@ pub enum Operation {
     GetJobDetails(Box<str>),
     GetAllJobDetails,
     GetJobResults(Box<str>),
+    /// What is wrong with a chain, if anything is.
+    ValidateChain(Option<Box<str>>),
+    /// When the graph was made.
+    GetGraphCreatedTime,
+    /// Adds its input to a set that lasts as long as the chain.
+    ExportToSet(Box<str>),
+    GetSetExport(SetExport),
+    GetExports(Vec<(Box<str>, SetExport)>),
+    GenerateElements(ElementGenerator),
+    /// What could not be run, and need not be unless it is come to.
+    Refused(Box<str>),
+}
+
+/// A part of what was exported.
+#[derive(Debug, Clone)]
+pub struct SetExport {
+    /// What it was called.
+    pub key: Box<str>,
+    /// The first that is wanted, and the one behind the last.
+    pub range: (usize, Option<usize>),
+}
+
+/// What makes elements of other things.
+#[derive(Debug, Clone)]
+pub enum ElementGenerator {
+    /// JSON of an element each.
+    Json,
+    /// A table of entities and edges, as Neo4j and Neptune write them.
+    Table(Box<GraphTable>),
+    /// Any function that gives elements.
+    Function(Box<Function>),
+}
+
+/// A table of entities and edges with a header.
+#[derive(Debug, Clone)]
+pub struct GraphTable {
+    /// How its lines are read; the first of them is the header.
+    pub csv: Csv,
+    /// What the columns of vertices, their groups, groups of edges, sources and destinations are called.
+    pub columns: [&'static str; 5],
 }
 
 /// Something for some groups, and for all entities, edges or elements.

@@ -192,4 +192,25 @@ pub(super) const OPERATIONS: &[Described] = &[
         output_class: Some("java.lang.Iterable<java.lang.Object>"),
         example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.job.GetJobResults", "jobId": "01890a5d-ac96-774b-bcce-b302099a8057"}"#,
     },
+    Described {
+        class: "uk.gov.gchq.gaffer.operation.impl.ValidateOperationChain",
+        summary: "Says whether a chain could be run",
+        fields: &[
+            required("operationChain", "uk.gov.gchq.gaffer.operation.OperationChain"),
+            OPTIONS,
+        ],
+        input: None,
+        output: Some(Type::One),
+        output_class: Some("uk.gov.gchq.koryphe.ValidationResult"),
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.ValidateOperationChain", "operationChain": {"class": "uk.gov.gchq.gaffer.operation.OperationChain", "operations": [{"class": "uk.gov.gchq.gaffer.operation.impl.get.GetAllElements"}]}}"#,
+    },
+    Described {
+        class: "uk.gov.gchq.gaffer.operation.impl.get.GetGraphCreatedTime",
+        summary: "Gets when the graph was last set up",
+        fields: &[OPTIONS],
+        input: None,
+        output: Some(Type::One),
+        output_class: Some("java.util.Map<java.lang.String,java.lang.String>"),
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.get.GetGraphCreatedTime"}"#,
+    },
 ];

@@ -2,6 +2,7 @@
 
 mod control;
 mod elements;
+mod generate;
 mod get;
 mod join;
 mod order;
@@ -9,7 +10,7 @@ mod output;
 mod table;
 mod walks;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +23,7 @@ use super::{
     Background, Budget, Named, Operation, Register, Sink, Source, Step, TRAITS, current_traits,
 };
 use crate::bucket::graph::element::{Element, Ends, Matched};
+use crate::bucket::graph::koryphe::date;
 use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::{Set, SetKind, Value};
 use crate::error::{Error, Result};
@@ -36,6 +38,15 @@ pub struct Executor {
     background: Option<Arc<dyn Background>>,
     budget: Arc<Budget>,
     variables: Arc<Mutex<HashMap<Box<str>, Value>>>,
+    exports: Arc<Mutex<HashMap<Box<str>, Exported>>>,
+    identity: Option<(Box<str>, i64)>,
+}
+
+/// What was exported: each thing once, in the order in which it came.
+#[derive(Default)]
+struct Exported {
+    known: HashSet<Value>,
+    items: Vec<Value>,
 }
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<Output>> + Send + 'a>>;
@@ -52,6 +63,8 @@ impl Executor {
             background: None,
             budget,
             variables: Arc::default(),
+            exports: Arc::default(),
+            identity: None,
         }
     }
 
@@ -73,6 +86,13 @@ impl Executor {
     #[must_use]
     pub fn with_background(mut self, background: Arc<dyn Background>) -> Self {
         self.background = Some(background);
+        self
+    }
+
+    /// With the graph's name, and when it was made, in milliseconds.
+    #[must_use]
+    pub fn with_identity(mut self, name: &str, made_ms: i64) -> Self {
+        self.identity = Some((name.into(), made_ms));
         self
     }
 
@@ -231,6 +251,17 @@ impl Executor {
             }
             Operation::GetJobDetails(id) => Output::Json(self.background()?.job(id).await?),
             Operation::GetAllJobDetails => Output::Json(self.background()?.jobs().await?.into()),
+            Operation::ValidateChain(wrong) => generate::validation(wrong.as_deref()),
+            Operation::GetGraphCreatedTime => Output::Json(self.created()),
+            Operation::ExportToSet(key) => self.export(key, input).await?,
+            Operation::GetSetExport(export) => {
+                Output::Values(Box::new(Ready::new(self.exported(export))))
+            }
+            Operation::GetExports(exports) => self.all_exported(exports),
+            Operation::GenerateElements(how) => self.generate(how, input).await?,
+            Operation::Refused(why) => {
+                return Err(Error::invalid("an operation can't be run").with("reason", why));
+            }
             Operation::GetJobResults(id) => Output::Json(self.background()?.results(id).await?),
         })
     }
@@ -256,6 +287,18 @@ impl Executor {
         self.variables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn exports(&self) -> MutexGuard<'_, HashMap<Box<str>, Exported>> {
+        self.exports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn created(&self) -> Json {
+        let shown = |(name, made_ms): &(Box<str>, i64)| {
+            let time = date::format_with(*made_ms, "yyyy-MM-ddTHH:mm:ss.SSS");
+            json!({&**name: time})
+        };
+        self.identity.as_ref().map_or(json!({}), shown)
+    }
+
     fn get_variables(&self, names: &[Box<str>]) -> Output {
         let variables = self.variables();
         let shown = names.iter().filter_map(|name| {
@@ -263,6 +306,18 @@ impl Executor {
             Some((name.to_string(), value.to_json()))
         });
         Output::Json(Json::Object(shown.collect()))
+    }
+}
+
+impl Exported {
+    fn insert(&mut self, value: Value) {
+        if self.known.insert(value.clone()) {
+            self.items.push(value);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.items.len()
     }
 }
 
@@ -299,7 +354,7 @@ fn limit(input: Output, count: u64, truncate: bool) -> Result<Output> {
 
 /// Each thing once, in the order in which they first came.
 fn to_set(input: Output) -> Result<Output> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let fresh = move |batch: Vec<Value>| {
         Ok(batch.into_iter().filter(|value| seen.insert(value.clone())).collect())
     };

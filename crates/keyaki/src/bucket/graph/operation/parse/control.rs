@@ -14,7 +14,6 @@ const REPEATS_MAX: i64 = 1000;
 
 impl Parser<'_> {
     pub(super) fn control(&self, spec: &Spec<'_>) -> Result<Option<Operation>> {
-        let inner = |name| spec.get(name).map(|json| self.step(json).map(Box::new)).transpose();
         let needed = |name| self.step(spec.need(name)?).map(Box::new);
         let name = || {
             spec.need("variableName")?;
@@ -29,8 +28,8 @@ impl Parser<'_> {
             }
             "If" => Operation::If {
                 condition: self.condition(spec.flag("condition")?, spec.get("conditional"))?,
-                then: inner("then")?,
-                otherwise: inner("otherwise")?,
+                then: self.branch(spec.get("then"))?,
+                otherwise: self.branch(spec.get("otherwise"))?,
             },
             "While" => {
                 let repeats = spec.integer("maxRepeats")?.unwrap_or(REPEATS_MAX);
@@ -58,6 +57,20 @@ impl Parser<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// A branch, which may be one that can't be run as long as it is not taken. What nobody knows is refused.
+    fn branch(&self, json: Option<&Json>) -> Result<Option<Box<Step>>> {
+        let Some(json) = json else { return Ok(None) };
+        match self.step(json) {
+            Ok(step) => Ok(Some(Box::new(step))),
+            Err(error) if error.message() == Spec::UNKNOWN => Err(error),
+            Err(error) => {
+                let class = json.get("class").and_then(Json::as_str).unwrap_or("OperationChain");
+                let operation = Operation::Refused(error.to_string().into());
+                Ok(Some(Box::new(Step { class: class.into(), input: None, operation })))
+            }
+        }
     }
 
     pub(super) fn condition(&self, given: Option<bool>, json: Option<&Json>) -> Result<Condition> {

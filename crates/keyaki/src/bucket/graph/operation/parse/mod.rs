@@ -1,6 +1,7 @@
 //! Operations from their JSON, compiled against the schema.
 
 mod control;
+mod generate;
 mod get;
 mod named;
 mod table;
@@ -94,6 +95,9 @@ impl Parser<'_> {
             return Ok(operation);
         }
         if let Some(operation) = self.control(spec)? {
+            return Ok(operation);
+        }
+        if let Some(operation) = self.generate(spec)? {
             return Ok(operation);
         }
         if let Some(operation) = self.naming(spec)? {
