@@ -18,12 +18,17 @@ const PIECE_BYTES: usize = 4 << 10;
 
 /// Bodies of elements that are taken in at once, with two threads for each.
 const INGESTS: usize = 16;
+/// Jobs that are begun and not over, and those of them that run at once; the others wait for their turn.
+const JOBS: usize = 64;
+const JOBS_AT_ONCE: usize = 4;
 
 /// What is left.
 pub struct Bounds {
     pieces: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     ingests: Arc<Semaphore>,
+    jobs: Arc<Semaphore>,
+    job_turns: Arc<Semaphore>,
 }
 
 /// Room that is given back when this goes.
@@ -36,6 +41,8 @@ impl Bounds {
             pieces: Arc::new(Semaphore::new(pieces)),
             streams: Arc::new(Semaphore::new(limits.event_streams.min(Semaphore::MAX_PERMITS))),
             ingests: Arc::new(Semaphore::new(INGESTS)),
+            jobs: Arc::new(Semaphore::new(JOBS)),
+            job_turns: Arc::new(Semaphore::new(JOBS_AT_ONCE)),
         }
     }
 
@@ -56,6 +63,24 @@ impl Bounds {
     pub async fn ingest(&self) -> Result<Held> {
         let held = self.ingests.clone().acquire_owned().await;
         held.map(Held).map_err(|_| Error::unavailable("the server takes in no more"))
+    }
+
+    /// A place among the jobs.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is none.
+    pub fn job(&self) -> Result<Held> {
+        let held = self.jobs.clone().try_acquire_owned();
+        held.map(Held).map_err(|_| Error::unavailable("too many jobs wait for their turn"))
+    }
+
+    /// A turn to run a job.
+    ///
+    /// # Errors
+    /// `Unavailable` if there will be none.
+    pub async fn job_turn(&self) -> Result<Held> {
+        let held = self.job_turns.clone().acquire_owned().await;
+        held.map(Held).map_err(|_| Error::unavailable("the server runs no more jobs"))
     }
 
     /// A place among the streams.

@@ -189,6 +189,16 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
     in_graph("execute-chunked", "/v1/{domain}/{bucket}/graph/operations/execute/chunked", vec![
         post(graph::execute_chunked, Inside(EXECUTE, |inside, asked| Box::pin(inside.execute_chunked(asked.query, asked.body)))).with(CHAIN),
     ]),
+    in_graph("jobs", "/v1/{domain}/{bucket}/graph/jobs", vec![
+        get(graph::jobs, Inside(About::Path("/graph/jobs"), |inside, _| Box::pin(inside.jobs()))),
+        post(graph::start_job, Inside(EXECUTE, |inside, asked| Box::pin(inside.start_job(asked.body)))),
+    ]),
+    in_graph("job", "/v1/{domain}/{bucket}/graph/jobs/{id}", vec![
+        get(graph::job, Inside(About::Filled("/graph/jobs/{}"), |inside, asked| Box::pin(inside.job(asked.at[2])))),
+    ]),
+    in_graph("job-results", "/v1/{domain}/{bucket}/graph/jobs/{id}/results", vec![
+        get(graph::job_results, Inside(About::Filled("/graph/jobs/{}/results"), |inside, asked| Box::pin(inside.job_results(asked.at[2])))),
+    ]),
     in_graph("graph-schema", "/v1/{domain}/{bucket}/graph/config/schema", vec![
         get(graph::schema, Inside(About::Path("/graph/config/schema"), |inside, _| Box::pin(async { inside.graph_schema() }))),
     ]),

@@ -88,7 +88,10 @@ impl OpenBucket {
     pub(super) async fn sweep(&self, sweep: &mut Sweeping, cells: usize) -> Result<bool> {
         match &self.kind {
             OpenKind::Revisions(revisions) => revisions.sweep(&mut sweep.revisions, cells).await,
-            OpenKind::Graph(graph) => graph.recount(&mut sweep.graph, cells).await,
+            OpenKind::Graph(graph) => {
+                graph.jobs().tidy().await?;
+                graph.recount(&mut sweep.graph, cells).await
+            }
         }
     }
 }

@@ -2,8 +2,11 @@
 
 pub mod check; // edges that are not under both ends, and what is held counted anew
 pub mod gaffer;
+mod generate; // elements made of other things, sets, chains that are only looked at
 pub mod ingest; // chunks that are sent again, summaries, deletion
+mod jobs; // chains in the background
 mod key; // the bytes of rows
+mod names; // chains and views under names
 mod operations;
 mod random; // random work beside a graph in memory
 pub mod rules; // what the engine does to elements by itself

@@ -75,6 +75,35 @@ pub fn execute_chunked(s: Sketch) -> Sketch {
     chain(s).answers_json::<Explained>(200, "What the chain gives, or what it cost.").also_any(200)
 }
 
+pub fn start_job(s: Sketch) -> Sketch {
+    let s = s.says(
+        "startJob",
+        TAG,
+        "Begins to run a chain of operations in the background",
+        "The answer tells the job's id; `/graph/jobs/{id}` tells how it is, `/graph/jobs/{id}/results` what it gave.",
+    );
+    chain(s)
+        .answers(201, "The job.")
+        .also_any(201)
+        .heads(201, &["Idempotency-Replayed", "Location"])
+}
+
+pub fn jobs(s: Sketch) -> Sketch {
+    s.says("jobs", TAG, "The caller's jobs", "Those of everybody, to owners of the bucket.")
+        .for_anybody()
+        .answers_any("The jobs, the oldest first.")
+}
+
+pub fn job(s: Sketch) -> Sketch {
+    s.says("job", TAG, "A job", "").for_anybody().answers_any("How it is.")
+}
+
+pub fn job_results(s: Sketch) -> Sketch {
+    s.says("jobResults", TAG, "What a job gave", "Kept for a day, up to 64 MiB; for its user only.")
+        .for_anybody()
+        .answers_any("An array.")
+}
+
 pub fn schema(s: Sketch) -> Sketch {
     s.says("graphSchema", TAG, "The schema of a graph", "As Gaffer shows it.")
         .for_anybody()

@@ -241,7 +241,7 @@ impl Sketch {
         self.answers(204, about).heads(204, &["X-Request-Id"])
     }
 
-    fn answers(mut self, status: u16, about: &str) -> Self {
+    pub fn answers(mut self, status: u16, about: &str) -> Self {
         self.answers.insert(status, ResponseBuilder::new().description(about));
         match self.reads {
             true => self.refuses(&[&problem::NOT_ACCEPTABLE]),

@@ -1,6 +1,7 @@
 //! `/graph/operations/execute`: chains of operations. What a chain streams is sent as it is read, in bounded memory; what
 //! goes wrong before the first piece is a problem, and what does later ends the answer without its end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -9,10 +10,14 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use keyaki::bucket::graph::Writer;
 use keyaki::bucket::graph::json::read_operation;
-use keyaki::bucket::graph::operation::{Budget, Executor, NoNames, Output, Step};
+use keyaki::bucket::graph::operation::{
+    Budget, Executor, KnownNames, Limits, NoNames, Output, Step, mentioned,
+};
+use keyaki::bucket::graph::{Graph, NameBook, SeenJobs, Writer};
 use keyaki::catalog::Access;
+use keyaki::cell::WallClock;
+use keyaki::cell::visibility::Authorisations;
 
 use super::{Waiting, aside, flag};
 use crate::http::Answer;
@@ -24,9 +29,13 @@ use crate::http::problem::{self, Problem};
 use crate::http::revisions::operation;
 use crate::http::shapes::Explained;
 
-const PATH: &str = "/graph/operations/execute";
+pub(super) const PATH: &str = "/graph/operations/execute";
 /// Larger chains are read on a thread of their own.
 const READ_ASIDE_FROM: usize = 64 << 10;
+
+/// How often names are looked up for one chain, and how many it may speak of.
+const LOOKS_MAX: usize = 8;
+const NAMES_MAX: usize = 1000;
 
 /// An answer that is no longer is known whole before it begins.
 const FIRST_BYTES: usize = 256 << 10;
@@ -86,17 +95,7 @@ impl InBucket<'_> {
 
     /// Reads a chain, and finds out whether the caller may run it.
     pub(super) async fn chain(&self, text: Bytes) -> Result<Step, Problem> {
-        let schema = self.graph()?.schema().clone();
-        let size = text.len();
-        let read = move || Step::from_json(&read_operation(&text)?, &schema, &NoNames);
-        let step = match size < READ_ASIDE_FROM {
-            true => read(),
-            false => {
-                let broken = |_| Problem::new(&problem::INTERNAL, "the chain could not be read");
-                aside(read).await.map_err(broken)?
-            }
-        }
-        .map_err(unread)?;
+        let step = self.read_chain(text).await?;
         for (access, wanted) in [(Access::Write, step.writes()), (Access::Read, step.reads())] {
             if wanted {
                 self.demand(access, PATH)?;
@@ -105,22 +104,74 @@ impl InBucket<'_> {
         Ok(step)
     }
 
-    pub(super) async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
-        let graph = self.graph()?;
-        let budget = self.budget();
-        let source = Arc::new(graph.seen_by(self.caller.authorisations.clone()));
-        let mut executor = Executor::new(graph.schema().clone(), source, budget.clone());
+    /// Reads a chain; what it says of names is looked up between two looks at it.
+    async fn read_chain(&self, text: Bytes) -> Result<Step, Problem> {
+        let large = text.len() >= READ_ASIDE_FROM;
+        let schema = self.graph()?.schema().clone();
+        let read = move || {
+            let json = read_operation(&text)?;
+            let speaks_of_names = str::from_utf8(&text).is_ok_and(|text| text.contains("Named"));
+            let names = if speaks_of_names { mentioned(&json) } else { BTreeSet::new() };
+            match names.is_empty() {
+                true => Step::from_json(&json, &schema, &NoNames).map(|step| (Err(step), names)),
+                false => Ok((Ok(json), names)),
+            }
+        };
+        let (read, mut names) = reading(large, read).await?.map_err(unread)?;
+        let mut json = match read {
+            Ok(json) => json,
+            Err(step) => return Ok(step),
+        };
+        if names.len() > NAMES_MAX {
+            return Err(Problem::bad_request("the chain speaks of too many names"));
+        }
+        let book = self.graph()?.names(self.who()?);
+        let mut known = KnownNames::default();
+        let mut rounds = 0..LOOKS_MAX;
+        loop {
+            // Views that a named operation speaks of are known only once it is filled in.
+            let any = book.learn(&mut known, names).await?;
+            let schema = self.graph()?.schema().clone();
+            let read = move || {
+                let step = Step::from_json(&json, &schema, &known);
+                (json, known, step)
+            };
+            let (again, then, step) = reading(large, read).await?;
+            (json, known) = (again, then);
+            names = known.missed();
+            if step.is_ok() || !any || names.is_empty() || rounds.next().is_none() {
+                return step.map_err(unread);
+            }
+        }
+    }
+
+    async fn run(&self, step: &Step, text: &[u8]) -> Result<Running, Problem> {
+        Ok(self.prepare(step, text)?.start(step).await?)
+    }
+
+    /// All that a chain needs, whether its request lasts or not.
+    pub(super) fn prepare(&self, step: &Step, text: &[u8]) -> Result<Prepared, Problem> {
+        let graph = self.graph()?.clone();
+        let mut names = graph.names(self.who()?);
         let mut writer = None;
         if step.writes() {
             let parameters = digest(&SHA256, text);
             let operation =
                 operation(self.headers(), &self.caller, "chain", PATH, &[parameters.as_ref()])?;
             let sink = Arc::new(self.writer(operation)?);
-            executor = executor.with_sink(sink.clone());
+            names = names.changed_by(sink.clone());
             writer = Some(sink);
         }
-        let output = executor.execute(step).await?;
-        Ok(Running { budget, output, writer })
+        Ok(Prepared {
+            graph,
+            limits: self.limits(),
+            clock: self.call.app.clock.clone(),
+            authorisations: self.caller.authorisations.clone(),
+            names,
+            jobs: self.seen_jobs()?,
+            writer,
+            identity: (self.names.1.to_owned(), self.entry.tid.time().micros() / 1000),
+        })
     }
 
     async fn explained(&self, running: Running) -> Answer {
@@ -179,6 +230,36 @@ impl InBucket<'_> {
         let mut response = Response::new(body);
         *response.headers_mut() = headers;
         Ok(response)
+    }
+}
+
+/// A chain's caller, with all that the chain may use.
+pub(super) struct Prepared {
+    graph: Graph,
+    limits: Limits,
+    clock: Arc<dyn WallClock>,
+    authorisations: Authorisations,
+    names: NameBook,
+    jobs: SeenJobs,
+    writer: Option<Arc<Writer>>,
+    /// The graph's name, and when it was set up.
+    identity: (String, u64),
+}
+
+impl Prepared {
+    /// Begins to run the chain; its time counts from here.
+    pub(super) async fn start(self, step: &Step) -> keyaki::Result<Running> {
+        let budget = Arc::new(Budget::new(self.limits, self.clock));
+        let source = Arc::new(self.graph.seen_by(self.authorisations));
+        let mut executor = Executor::new(self.graph.schema().clone(), source, budget.clone())
+            .with_register(Arc::new(self.names))
+            .with_background(Arc::new(self.jobs))
+            .with_identity(&self.identity.0, self.identity.1 as i64);
+        if let Some(writer) = &self.writer {
+            executor = executor.with_sink(writer.clone());
+        }
+        let output = executor.execute(step).await?;
+        Ok(Running { budget, output, writer: self.writer })
     }
 }
 
@@ -259,6 +340,18 @@ async fn lines(output: &mut Output, piece: &mut Vec<u8>) -> keyaki::Result<bool>
             alone.write_json(&mut false, piece).await?;
             Ok(false)
         }
+    }
+}
+
+/// Reads something here, or on a thread of its own if it is large.
+async fn reading<T: Send + 'static>(
+    large: bool,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let broken = |_| Problem::new(&problem::INTERNAL, "the chain could not be read");
+    match large {
+        true => aside(read).await.map_err(broken),
+        false => Ok(read()),
     }
 }
 

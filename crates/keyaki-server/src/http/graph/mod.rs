@@ -1,14 +1,15 @@
-//! Graphs over HTTP: elements in, chains of operations over them, and what Gaffer's clients ask about a graph.
+//! Graphs over HTTP: elements in, chains of operations over them, at once or as jobs, and what Gaffer's clients ask about a graph.
 
 mod config;
 mod elements;
 mod execute;
 mod export;
+mod jobs;
 
 use std::sync::Arc;
 
 use http::request::Parts;
-use keyaki::bucket::graph::operation::Budget;
+use keyaki::bucket::graph::operation::{Budget, Limits, Who};
 use keyaki::bucket::graph::{Graph, Writer};
 use keyaki::catalog::{BucketKind, CostLimits};
 use keyaki::store::Operation;
@@ -38,13 +39,28 @@ impl InBucket<'_> {
         Ok(self.open.graph()?)
     }
 
-    /// What the caller may have this request cost.
-    fn budget(&self) -> Arc<Budget> {
-        let limits = match &self.entry.record.settings.kind {
+    /// What the caller may have a request cost.
+    fn limits(&self) -> Limits {
+        match &self.entry.record.settings.kind {
             BucketKind::Graph(options) => options.limits_of(&self.call.principal.roles),
             BucketKind::Revisions(_) => CostLimits::DEFAULT,
-        };
-        Arc::new(Budget::new(limits, self.call.app.clock.clone()))
+        }
+    }
+
+    /// The same for this one, from now on.
+    fn budget(&self) -> Arc<Budget> {
+        Arc::new(Budget::new(self.limits(), self.call.app.clock.clone()))
+    }
+
+    /// The caller, as what is kept under names knows it.
+    fn who(&self) -> Result<Who, Problem> {
+        let principal = &self.call.principal;
+        let (domain, entry) = self.call.find_bucket(self.names)?;
+        Ok(Who {
+            user: principal.user.clone(),
+            roles: principal.roles.clone(),
+            administers: entry.is_owned_by(domain, principal),
+        })
     }
 
     /// Writes what its caller could read back.

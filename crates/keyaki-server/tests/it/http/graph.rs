@@ -1,7 +1,9 @@
 //! Graphs over HTTP.
 
 pub mod ingest; // elements in every form, broken off and sent again
+pub mod jobs; // chains in the background
 pub mod moves; // whole graphs: in parts, to files, and back
+pub mod names; // chains and views under names
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,6 +23,7 @@ cases! {
     quotas_hold_for_graphs,
     chains_that_write_count_once,
     what_gaffers_client_asks_about_a_graph,
+    small_operations_answer,
 }
 
 /// Two groups whose counts are summed.
@@ -445,4 +448,38 @@ fn what_gaffers_client_asks_about_a_graph(server: &Server) {
     );
     get("/graph/operations/Nope").demand_problem(404);
     get("/graph/config/nope").demand_problem(404);
+}
+
+fn small_operations_answer(server: &Server) {
+    with_graph(server);
+    let ask = |chain: Value| {
+        let got = server.ask("POST", &execute("g")).admin().settled().json(&chain);
+        assert_eq!(got.status, 200, "{got:?}");
+        got.value()
+    };
+    let made = ask(json!({"class": "GetGraphCreatedTime"}));
+    assert!(made["g"].as_str().unwrap().contains('T'), "{made}");
+    let adds = json!({"class": "OperationChain", "operations": [{"class": "AddElements", "input": [edge("a", "b", 1)]}]});
+    let looked = ask(json!({"class": "ValidateOperationChain", "operationChain": adds}));
+    assert_eq!(looked["valid"], true);
+    assert_eq!(all(server), json!([]), "it was only looked at");
+    let lines = ["_id,_labels,_type,_start,_end,count:Long", "a,person,,,,1", ",,knows,a,b,2"];
+    let chain = json!({"operations": [
+        {"class": "GenerateElements", "input": lines, "elementGenerator": {"class": "Neo4jCsvElementGenerator"}},
+        {"class": "AddElements"}
+    ]});
+    assert_eq!(server.ask("POST", &execute("g")).admin().json(&chain).status, 200);
+    assert_eq!(all(server).as_array().map(Vec::len), Some(2));
+    let exported = json!({"operations": [
+        {"class": "GetAllElements"}, {"class": "ExportToSet", "key": "k"}, {"class": "DiscardOutput"},
+        {"class": "GetSetExport", "key": "k"}, {"class": "Count"}
+    ]});
+    assert_eq!(ask(exported), json!(2));
+    assert_eq!(
+        ask(json!({"class": "GetSchema", "compact": true}))["edges"]["knows"]["directed"],
+        "b"
+    );
+    let generators =
+        server.ask("GET", &(at("g") + "/graph/config/elementGenerators")).send().value();
+    assert!(generators.to_string().contains("Neo4jCsvElementGenerator"), "{generators}");
 }

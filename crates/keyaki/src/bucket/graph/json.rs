@@ -1,17 +1,19 @@
 //! JSON from text, strictly: an object that has a key twice is refused. And JSON whose order matters in one place,
 //! the columns of a table: our objects are sorted by key, so while operations are read, the objects under `fields`
-//! and `constants` become lists of pairs.
+//! and `constants` become lists of pairs, and what is to be kept under a name stays the text that it is.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 
+use super::value::short_name;
 use crate::error::{Error, Result};
 
 /// What serde_json calls a number whose digits it keeps.
 pub(super) const NUMBER: &str = "$serde_json::private::Number";
 const ORDERED: [&str; 2] = ["fields", "constants"];
+const KEPT: [(&str, &str); 2] = [("AddNamedOperation", "operationChain"), ("AddNamedView", "view")];
 
 /// Reads JSON.
 ///
@@ -46,7 +48,9 @@ impl Read {
             Self::Plain(json) => json,
             Self::List(items) => items.into_iter().map(|item| item.sorted(ordered)).collect(),
             Self::Object(fields) => {
+                let kept = if ordered.is_empty() { None } else { kept_field(&fields) };
                 let field = |(name, value): (String, Self)| match value {
+                    value if Some(&name[..]) == kept => (name, value.text().into()),
                     Self::Object(columns) if ordered.contains(&name.as_str()) => {
                         (name, columns.into_iter().map(pair).collect())
                     }
@@ -56,6 +60,32 @@ impl Read {
             }
         }
     }
+}
+
+impl Read {
+    /// Compact text, everything in the order in which it was written.
+    fn text(&self) -> String {
+        let list = |items: Vec<String>| items.join(",");
+        match self {
+            Self::Plain(json) => json.to_string(),
+            Self::List(items) => format!("[{}]", list(items.iter().map(Self::text).collect())),
+            Self::Object(fields) => {
+                let field = |(name, value): &(String, Self)| {
+                    format!("{}:{}", Json::from(name.as_str()), value.text())
+                };
+                format!("{{{}}}", list(fields.iter().map(field).collect()))
+            }
+        }
+    }
+}
+
+/// The field of an operation that keeps something under a name.
+fn kept_field(fields: &[(String, Read)]) -> Option<&'static str> {
+    let class = fields.iter().find_map(|(name, value)| match value {
+        Read::Plain(Json::String(class)) if name == "class" => Some(short_name(class)),
+        _ => None,
+    })?;
+    KEPT.into_iter().find(|(name, _)| *name == class).map(|(_, field)| field)
 }
 
 fn pair((name, value): (String, Read)) -> Json {
@@ -142,6 +172,10 @@ mod tests {
         let read = read_operation(text).unwrap();
         assert_eq!(read["a"]["fields"], json!([["z", "1"], ["a", "2"]]));
         assert_eq!(read["b"].to_string(), "[1,9007199254740993,1.50,null,true]");
+        let text = br#"[{"class": "x.AddNamedView", "view": {"b": [1.50, {"z": null, "a": "\""}]}}, {"class": "x", "view": {}}]"#;
+        let read = read_operation(text).unwrap();
+        assert_eq!(read[0]["view"], json!(r#"{"b":[1.50,{"z":null,"a":"\""}]}"#));
+        assert_eq!(read[1]["view"], json!({}), "others are read");
         assert!(read_operation(br#"{"a": 1, "a": 2}"#).is_err());
         assert!(read_operation(b"{").is_err());
     }

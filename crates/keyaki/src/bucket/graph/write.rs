@@ -90,7 +90,7 @@ impl Writer {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(&self, tid: Option<Tid>, replayed: bool) {
+    pub(super) fn count(&self, tid: Option<Tid>, replayed: bool) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.chunks += 1;
         done.replayed += u64::from(replayed);
@@ -193,7 +193,8 @@ impl Writer {
         Ok(Some(answer))
     }
 
-    fn operation(&self, action: &str, number: u64) -> Option<Operation> {
+    /// The operation as one of its steps has it.
+    pub(super) fn operation(&self, action: &str, number: u64) -> Option<Operation> {
         let mut operation = self.operation.clone()?;
         action.clone_into(&mut operation.action);
         operation.parameters = Parts::new().bytes(&operation.parameters).u64(number).into_bytes();

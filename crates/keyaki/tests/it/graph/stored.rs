@@ -179,11 +179,16 @@ pub type Case = (&'static [fn() -> Json], fn(&Stored));
 pub fn everywhere(cases: &[Case]) {
     for (schemas, case) in cases {
         for schema in *schemas {
-            for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
-                case(&Stored::on_memory(&schema(), package, &[]).unwrap());
-                case(&Stored::on_embedded(&schema(), package, &[]).unwrap());
-            }
+            in_every_form(&schema(), case);
         }
+    }
+}
+
+/// The same with one of them.
+pub fn in_every_form(schema: &Json, test: impl Fn(&Stored)) {
+    for package in [Package::ByteEntity, Package::Sharded, Package::Classic] {
+        test(&Stored::on_memory(schema, package, &[]).unwrap());
+        test(&Stored::on_embedded(schema, package, &[]).unwrap());
     }
 }
 

@@ -279,7 +279,41 @@ const OPERATORS: &[Known] = &[
     known("VisibilityAnd", &[]),
 ];
 
+const CSV: &[(&str, &str)] = &[
+    ("delimiter", TEXT),
+    ("firstRow", INTEGER),
+    ("header", LIST),
+    ("nullString", TEXT),
+    ("quoteChar", TEXT),
+    ("trim", FLAG),
+];
+const MADE: &[(&str, &str)] = &[("elements", LIST), ("useGroupMapping", FLAG)];
+const ADAPTED: &[(&str, &str)] =
+    &[("function", FUNCTION), ("projection", LIST), ("selection", LIST)];
+const BUCKET: &[(&str, &str)] = &[("bucket", TEXT)];
+
 const FUNCTIONS: &[Known] = &[
+    known("uk.gov.gchq.gaffer.data.element.function.ElementTransformer", &[("functions", LIST)]),
+    known("uk.gov.gchq.gaffer.data.element.function.PropertiesTransformer", &[("functions", LIST)]),
+    known(
+        "uk.gov.gchq.gaffer.data.element.function.ReduceRelatedElements",
+        &[("relatedVertexGroups", LIST), ("vertexAggregator", OPERATOR)],
+    ),
+    known("uk.gov.gchq.gaffer.data.element.function.TupleToElements", MADE),
+    known("uk.gov.gchq.gaffer.data.element.function.TuplesToElements", MADE),
+    known("uk.gov.gchq.gaffer.time.function.DateToTimeBucketEnd", BUCKET),
+    known("uk.gov.gchq.gaffer.time.function.DateToTimeBucketStart", BUCKET),
+    known("uk.gov.gchq.gaffer.time.function.ToTimeBucket", BUCKET),
+    known("uk.gov.gchq.gaffer.time.function.ToTimeBucketEnd", BUCKET),
+    known("uk.gov.gchq.gaffer.time.function.ToTimeBucketStart", BUCKET),
+    known("uk.gov.gchq.koryphe.impl.function.CsvLinesToMaps", CSV),
+    known("uk.gov.gchq.koryphe.impl.function.CsvToMaps", CSV),
+    known("uk.gov.gchq.koryphe.impl.function.DeserialiseJson", &[("outputClass", TEXT)]),
+    known("uk.gov.gchq.koryphe.tuple.function.TupleAdaptedFunction", ADAPTED),
+    known(
+        "uk.gov.gchq.koryphe.tuple.function.TupleAdaptedFunctionComposite",
+        &[("functions", LIST)],
+    ),
     known("uk.gov.gchq.gaffer.types.function.FreqMapExtractor", &[("key", TEXT)]),
     known("uk.gov.gchq.gaffer.types.function.StringsToTypeSubTypeValue", &[]),
     known("uk.gov.gchq.gaffer.types.function.StringsToTypeValue", &[]),
@@ -429,7 +463,17 @@ const FUNCTIONS: &[Known] = &[
     known("uk.gov.gchq.koryphe.impl.function.ToUpperCase", &[]),
 ];
 
-const ELEMENT_GENERATORS: &[Known] = &[];
+const CYPHER: &[(&str, &str)] =
+    &[("delimiter", TEXT), ("firstRow", INTEGER), ("nullString", TEXT), ("trim", FLAG)];
+
+const ELEMENT_GENERATORS: &[Known] = &[
+    known("uk.gov.gchq.gaffer.data.generator.JsonToElementGenerator", &[]),
+    known("uk.gov.gchq.gaffer.data.generator.Neo4jCsvElementGenerator", CYPHER),
+    known("uk.gov.gchq.gaffer.data.generator.NeptuneCsvElementGenerator", CYPHER),
+];
+
+const CSV_STYLE: &[(&str, &str)] =
+    &[("commaReplacement", TEXT), ("constants", COLUMNS), ("quoted", FLAG)];
 
 const OBJECT_GENERATORS: &[Known] = &[
     known(
@@ -447,6 +491,8 @@ const OBJECT_GENERATORS: &[Known] = &[
         "uk.gov.gchq.gaffer.data.generator.MapGenerator",
         &[("constants", COLUMNS), ("fields", COLUMNS)],
     ),
+    known("uk.gov.gchq.gaffer.data.generator.Neo4jCsvGenerator", CSV_STYLE),
+    known("uk.gov.gchq.gaffer.data.generator.NeptuneCsvGenerator", CSV_STYLE),
 ];
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(in crate::bucket::graph) fn civil_from_days(days: i64) -> (i64, u32, u32) {
 }
 
 /// Undoes [`civil_from_days`]; months and days beyond their end run on, as Java's lenient calendar has it.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(super) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let months = year * 12 + (month - 1);
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
     let shifted_year = if month <= 2 { year - 1 } else { year };

@@ -11,7 +11,7 @@ mod pattern;
 pub mod predicate;
 mod spec;
 
-pub use function::Function;
+pub use function::{Csv, Definition, Function};
 pub use operator::BinaryOperator;
 pub use predicate::Predicate;
 pub use spec::Spec;

@@ -11,10 +11,15 @@ use crate::error::{Error, Result};
 pub struct Spec<'a> {
     /// The class as it was written.
     pub class: &'a str,
+    /// All of it.
+    pub json: &'a Json,
     fields: &'a Map<String, Json>,
 }
 
 impl<'a> Spec<'a> {
+    /// What is said of a class that nobody knows.
+    pub const UNKNOWN: &'static str = "an unknown class";
+
     /// Reads the class.
     ///
     /// # Errors
@@ -23,7 +28,7 @@ impl<'a> Spec<'a> {
         let wrong = || Error::invalid("an object with a class is wanted").with("json", json);
         let fields = json.as_object().ok_or_else(wrong)?;
         let class = fields.get("class").and_then(Json::as_str).ok_or_else(wrong)?;
-        Ok(Self { class, fields })
+        Ok(Self { class, json, fields })
     }
 
     /// Like [`Self::new`], with a class for objects that have none.
@@ -34,7 +39,7 @@ impl<'a> Spec<'a> {
         let wrong = || Error::invalid("an object is wanted").with("json", json);
         let fields = json.as_object().ok_or_else(wrong)?;
         let class = fields.get("class").and_then(Json::as_str).unwrap_or(class);
-        Ok(Self { class, fields })
+        Ok(Self { class, json, fields })
     }
 
     /// The last part of the class name.
@@ -60,7 +65,7 @@ impl<'a> Spec<'a> {
     /// An unknown class.
     #[must_use]
     pub fn unknown(&self, what: &'static str) -> Error {
-        Error::invalid("an unknown class").with("class", self.class).with("at", what)
+        Error::invalid(Self::UNKNOWN).with("class", self.class).with("at", what)
     }
 
     /// An error in one of the fields.

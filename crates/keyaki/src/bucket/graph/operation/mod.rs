@@ -6,6 +6,7 @@
 mod budget;
 pub mod catalogue;
 mod execute;
+mod named;
 mod parse;
 mod source;
 mod stream;
@@ -17,12 +18,15 @@ use serde_json::Value as Json;
 
 pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
+pub use named::{KnownNames, NameKind, Named, Parameter, Who, mentioned};
 pub use parse::{Names, NoNames};
-pub use source::{Batches, Elements, Plan, Side, Sink, Source, Target, Values};
+pub use source::{
+    Background, Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values,
+};
 pub use traits::{TRAITS, current_traits};
 
 use super::element::Directed;
-use super::koryphe::{BinaryOperator, Function, Predicate};
+use super::koryphe::{BinaryOperator, Csv, Function, Predicate};
 use super::value::Value;
 use super::view::View;
 
@@ -131,6 +135,58 @@ pub enum Operation {
     SetVariable(Box<str>, Option<Value>),
     GetVariable(Box<str>),
     GetVariables(Vec<Box<str>>),
+    /// Keeps something under its name.
+    AddNamed {
+        kind: NameKind,
+        named: Box<Named>,
+        /// Whether it may take the place of another.
+        overwrite: bool,
+    },
+    DeleteNamed(NameKind, Box<str>),
+    GetAllNamed(NameKind),
+    GetJobDetails(Box<str>),
+    GetAllJobDetails,
+    GetJobResults(Box<str>),
+    /// What is wrong with a chain, if anything is.
+    ValidateChain(Option<Box<str>>),
+    /// When the graph was made.
+    GetGraphCreatedTime,
+    /// Adds its input to a set that lasts as long as the chain.
+    ExportToSet(Box<str>),
+    GetSetExport(SetExport),
+    GetExports(Vec<(Box<str>, SetExport)>),
+    GenerateElements(ElementGenerator),
+    /// What could not be run, and need not be unless it is come to.
+    Refused(Box<str>),
+}
+
+/// A part of what was exported.
+#[derive(Debug, Clone)]
+pub struct SetExport {
+    /// What it was called.
+    pub key: Box<str>,
+    /// The first that is wanted, and the one behind the last.
+    pub range: (usize, Option<usize>),
+}
+
+/// What makes elements of other things.
+#[derive(Debug, Clone)]
+pub enum ElementGenerator {
+    /// JSON of an element each.
+    Json,
+    /// A table of entities and edges, as Neo4j and Neptune write them.
+    Table(Box<GraphTable>),
+    /// Any function that gives elements.
+    Function(Box<Function>),
+}
+
+/// A table of entities and edges with a header.
+#[derive(Debug, Clone)]
+pub struct GraphTable {
+    /// How its lines are read; the first of them is the header.
+    pub csv: Csv,
+    /// What the columns of vertices, their groups, groups of edges, sources and destinations are called.
+    pub columns: [&'static str; 5],
 }
 
 /// Something for some groups, and for all entities, edges or elements.
@@ -241,7 +297,10 @@ impl Step {
     #[must_use]
     pub fn reads(&self) -> bool {
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements { .. } => false,
+            Operation::AddElements { .. }
+            | Operation::DeleteElements { .. }
+            | Operation::AddNamed { .. }
+            | Operation::DeleteNamed(..) => false,
             Operation::Chain(steps) => steps.iter().any(Self::reads),
             _ => true,
         }
@@ -252,7 +311,10 @@ impl Step {
     pub fn writes(&self) -> bool {
         let any = |step: &Option<Box<Self>>| step.as_ref().is_some_and(|step| step.writes());
         match &self.operation {
-            Operation::AddElements { .. } | Operation::DeleteElements { .. } => true,
+            Operation::AddElements { .. }
+            | Operation::DeleteElements { .. }
+            | Operation::AddNamed { .. }
+            | Operation::DeleteNamed(..) => true,
             Operation::Chain(steps) => steps.iter().any(Self::writes),
             Operation::GetWalks(walks) => walks.hops.iter().any(Self::writes),
             Operation::Join(join) => join.right.writes(),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value as Json;
 
 use super::budget::Budget;
+use super::named::{NameKind, Named};
 use crate::bucket::graph::element::{Directed, EdgeId, Element};
 use crate::bucket::graph::schema::GroupId;
 use crate::bucket::graph::value::Value;
@@ -99,4 +101,48 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// Those of storage.
     async fn delete(&self, elements: Vec<Element>) -> Result<()>;
+}
+
+/// What the graph keeps under names.
+#[async_trait]
+pub trait Register: Send + Sync {
+    /// Keeps something under its name.
+    ///
+    /// # Errors
+    /// `Conflict` if the name is taken and is not to be overwritten, `Forbidden` if the caller may not; those of storage.
+    async fn add(&self, kind: NameKind, named: Named, overwrite: bool) -> Result<()>;
+
+    /// Forgets a name; one that is not there is no fault.
+    ///
+    /// # Errors
+    /// `Forbidden` if the caller may not; those of storage.
+    async fn delete(&self, kind: NameKind, name: &str) -> Result<()>;
+
+    /// All that the caller may see, by name.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn all(&self, kind: NameKind) -> Result<Vec<Named>>;
+}
+
+/// What was begun in the background, as Gaffer tells it.
+#[async_trait]
+pub trait Background: Send + Sync {
+    /// A job.
+    ///
+    /// # Errors
+    /// `NotFound` if the caller has no such job; those of storage.
+    async fn job(&self, id: &str) -> Result<Json>;
+
+    /// All that the caller may see.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn jobs(&self) -> Result<Vec<Json>>;
+
+    /// What a job gave.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing for the caller; those of storage.
+    async fn results(&self, id: &str) -> Result<Json>;
 }

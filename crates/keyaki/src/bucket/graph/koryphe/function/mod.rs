@@ -4,15 +4,25 @@
 mod check;
 mod collection;
 mod convert;
+mod csv;
 mod graph;
 mod number;
 mod parse;
+mod related;
 mod text;
+mod time;
+mod tuple;
 
 use super::pattern::Pattern;
 use super::{BinaryOperator, Predicate};
+use crate::bucket::graph::json::read_json;
 use crate::bucket::graph::value::{Class, Map, Text, Value};
 use crate::error::{Error, Result};
+
+pub use csv::Csv;
+pub use related::Related;
+pub use time::TimeBucket;
+pub use tuple::{Adapted, Definition};
 
 /// A function.
 #[derive(Debug, Clone)]
@@ -109,6 +119,26 @@ pub enum Function {
     ToTypeSubTypeValue(Text, Text),
     /// Two or three strings.
     StringsToTypeValue,
+    /// Lines of CSV as maps.
+    CsvToMaps(Box<Csv>),
+    /// What JSON in a string says.
+    DeserialiseJson(Class),
+    /// Changes to a tuple: an element, or a map.
+    OnTuple(Vec<Adapted>),
+    /// Elements made of a tuple, or of many.
+    TupleToElements {
+        definitions: Vec<Definition>,
+        many: bool,
+    },
+    /// Elements at vertices that stand for others.
+    ReduceRelated(Box<Related>),
+    /// The start or the last millisecond of the time that something falls into.
+    ToTimeBucket {
+        bucket: TimeBucket,
+        end: bool,
+        /// Whether dates are wanted.
+        date: bool,
+    },
 }
 
 /// A function that is one of two others.
@@ -207,6 +237,21 @@ impl Function {
                 let parts = [kind.clone(), inner.clone(), convert::shown(&value)];
                 Value::TypeSubTypeValue(Box::new(parts))
             }
+            Self::CsvToMaps(_) | Self::DeserialiseJson(_) if value.is_null() => Value::Null,
+            Self::CsvToMaps(csv) => return csv.maps(&value),
+            Self::DeserialiseJson(class) => return deserialised(&value, *class),
+            Self::OnTuple(steps) => return tuple::transform(steps, value, now_ms),
+            Self::TupleToElements { definitions, many } => {
+                return made_elements(definitions, *many, &value);
+            }
+            Self::ReduceRelated(_) if value.is_null() => Value::Null,
+            Self::ReduceRelated(related) => {
+                let items = value.items().ok_or_else(|| super::wrong_class("elements", &value))?;
+                return related.reduce(items);
+            }
+            Self::ToTimeBucket { bucket, end, date } => {
+                return bucket.apply(&value, *end, *date);
+            }
             Self::ToFreqMap | Self::ToSketch { .. } => return convert::count(self, &value),
             Self::ParseDate { .. } | Self::ParseTime { .. } | Self::ToDateString(_) => {
                 return convert::date(self, &value);
@@ -255,6 +300,28 @@ fn one(mut input: Vec<Value>) -> Value {
         1 => input.remove(0),
         _ => Value::list(input),
     }
+}
+
+fn deserialised(value: &Value, class: Class) -> Result<Value> {
+    let Value::String(text) = value else {
+        return Err(super::wrong_class("DeserialiseJson", value));
+    };
+    let json = read_json(text.as_str().as_bytes())?;
+    match class {
+        Class::Object => Value::from_plain_json(&json),
+        class => Value::from_json_as(&json, class),
+    }
+}
+
+fn made_elements(definitions: &[Definition], many: bool, value: &Value) -> Result<Value> {
+    if !many {
+        return tuple::elements(definitions, value).map(Value::list);
+    }
+    let mut made = Vec::new();
+    for item in value.items().ok_or_else(|| super::wrong_class("tuples", value))? {
+        made.extend(tuple::elements(definitions, item)?);
+    }
+    Ok(Value::list(made))
 }
 
 fn concat(input: &[Value], separator: &str) -> Value {

@@ -4,7 +4,8 @@ use serde_json::Value as Json;
 
 use super::super::pattern::Pattern;
 use super::super::{BinaryOperator, Predicate, Spec, catalogue, date};
-use super::{Function, IfFunction};
+use super::tuple::definitions;
+use super::{Adapted, Csv, Function, IfFunction, Related, TimeBucket};
 use crate::bucket::graph::value::{Class, Map, MapKind, Value};
 use crate::error::{Error, Result};
 
@@ -75,9 +76,40 @@ impl Function {
             "ExtractWalkEntitiesFromHop" => {
                 Self::ExtractWalkEntities(Some(place("hop")?.unwrap_or(0)))
             }
-            _ => return Err(spec.unknown("function")),
+            _ => return on_tuples(&spec)?.ok_or_else(|| spec.unknown("function")),
         })
     }
+}
+
+/// Those that read tables, and make and change tuples.
+fn on_tuples(spec: &Spec<'_>) -> Result<Option<Function>> {
+    let bucket = |end, date| {
+        let bucket = TimeBucket::named(spec.text("bucket")?.unwrap_or_default());
+        let bucket = bucket.ok_or_else(|| spec.wrong("not a span of time", "bucket"))?;
+        Ok::<_, Error>(Function::ToTimeBucket { bucket, end, date })
+    };
+    Ok(Some(match spec.short() {
+        "CsvLinesToMaps" | "CsvToMaps" => Function::CsvToMaps(Box::new(Csv::from_spec(spec)?)),
+        "DeserialiseJson" => {
+            let class = spec.text("outputClass")?.map_or(Ok(Class::Object), Class::named)?;
+            Function::DeserialiseJson(class)
+        }
+        "TupleAdaptedFunction" => Function::OnTuple(vec![Adapted::from_json(spec.json)?]),
+        "ElementTransformer" | "PropertiesTransformer" | "TupleAdaptedFunctionComposite" => {
+            let steps = spec.list("functions")?.unwrap_or_default();
+            Function::OnTuple(steps.iter().map(Adapted::from_json).collect::<Result<_>>()?)
+        }
+        name @ ("TupleToElements" | "TuplesToElements") => Function::TupleToElements {
+            definitions: definitions(spec)?,
+            many: name == "TuplesToElements",
+        },
+        "ReduceRelatedElements" => Function::ReduceRelated(Box::new(Related::from_spec(spec)?)),
+        "ToTimeBucket" | "ToTimeBucketStart" => bucket(false, false)?,
+        "ToTimeBucketEnd" => bucket(true, false)?,
+        "DateToTimeBucketStart" => bucket(false, true)?,
+        "DateToTimeBucketEnd" => bucket(true, true)?,
+        _ => return Ok(None),
+    }))
 }
 
 /// Those without fields that matter.

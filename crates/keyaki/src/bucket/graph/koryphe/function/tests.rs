@@ -123,3 +123,65 @@ fn typed_values_and_counts_are_made_of_their_parts() {
     assert_eq!(apply(extract("k"), vec![counts.clone()]), Value::Long(5));
     assert_eq!(apply(extract("x"), vec![counts]), Value::Null);
 }
+
+#[test]
+fn tables_become_elements() {
+    let apply = |function: Json, input: Value| {
+        Function::from_json(&function).unwrap().apply_one(input, 0).map(|value| value.to_json())
+    };
+    let lines = |text: &[&str]| Value::list(text.iter().map(|&line| line.into()).collect());
+    let csv = json!({"class": "CsvLinesToMaps", "header": ["a", "b", "c"], "firstRow": 1, "nullString": "-", "trim": true});
+    let maps = apply(csv, lines(&["a,b,c", "1,\"x,\"\"y\", - ", "2,,z"])).unwrap();
+    let rows = json!([{"a": "1", "b": "x,\"y", "c": null}, {"a": "2", "b": "", "c": "z"}]);
+    assert_eq!(maps["java.util.ArrayList"], rows);
+    let whole = json!({"class": "CsvToMaps", "header": ["a", "b"], "delimiter": ";"});
+    let maps = apply(whole.clone(), "1;\"x;\n\"\"y\"\r\n2;\n".into()).unwrap();
+    let rows = json!([{"a": "1", "b": "x;\n\"y"}, {"a": "2", "b": ""}]);
+    assert_eq!(maps["java.util.ArrayList"], rows);
+    assert!(apply(whole, "1;\"x".into()).is_err(), "a quote that does not end");
+    let read = json!({"class": "DeserialiseJson"});
+    let given = apply(read, "{\"a\": [1, \"x\"]}".into()).unwrap();
+    assert_eq!(given["java.util.LinkedHashMap"], json!({"a": [1, "x"]}));
+
+    let chain = json!({"class": "FunctionChain", "functions": [
+        {"class": "CsvLinesToMaps", "header": ["from", "to", "n"], "firstRow": 1},
+        {"class": "IterableFunction", "functions": [
+            {"class": "MapToTuple"},
+            {"class": "FunctionChain", "functions": [
+                {"class": "TupleAdaptedFunction", "selection": ["n"], "function": {"class": "ToLong"}, "projection": ["count"]}
+            ]}
+        ]},
+        {"class": "TuplesToElements", "elements": [
+            {"GROUP": "knows", "SOURCE": "from", "DESTINATION": "to", "DIRECTED": false, "count": "count"},
+            {"GROUP": "person", "VERTEX": "from"}
+        ]}
+    ]});
+    let made = apply(chain, lines(&["from,to,n", "b,a,5"])).unwrap();
+    let made = made["java.util.ArrayList"].as_array().unwrap();
+    assert_eq!(
+        (&made[0]["source"], &made[0]["directed"]),
+        (&json!("a"), &json!(false)),
+        "{made:?}"
+    );
+    assert_eq!(made[0]["properties"]["count"], json!({"java.lang.Long": 5}));
+    assert_eq!((&made[1]["group"], &made[1]["vertex"]), (&json!("person"), &json!("b")));
+
+    let edge = |group: &str, from: &str, to: &str| {
+        let json = json!({"class": "Edge", "group": group, "source": from, "destination": to, "directed": true});
+        Value::from_json(&json).unwrap()
+    };
+    let changed = json!({"class": "ElementTransformer", "functions": [
+        {"selection": ["SOURCE"], "function": {"class": "ToUpperCase"}, "projection": ["loud"]}]});
+    let given = apply(changed, edge("knows", "a", "b")).unwrap();
+    let given = given.as_object().unwrap().values().next().unwrap();
+    assert_eq!(given["properties"]["loud"], "A");
+    let related = json!({"class": "ReduceRelatedElements", "vertexAggregator": {"class": "Max"},
+                         "relatedVertexGroups": ["same"]});
+    let elements = vec![edge("knows", "a", "x"), edge("same", "a", "b"), edge("same", "b", "c")];
+    let given = apply(related, Value::list(elements)).unwrap();
+    let given = given["java.util.ArrayList"].as_array().unwrap();
+    assert_eq!(given.len(), 1, "what tells goes");
+    assert_eq!((&given[0]["source"], &given[0]["destination"]), (&json!("c"), &json!("x")));
+    let others = &given[0]["properties"]["sourceRelatedVertices"]["java.util.HashSet"];
+    assert_eq!(others.as_array().map(Vec::len), Some(2), "{given:?}");
+}

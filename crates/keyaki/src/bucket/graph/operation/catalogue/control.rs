@@ -1,8 +1,8 @@
-//! Operations made of operations, names and variables.
+//! Operations made of operations, and variables.
 
 use super::{
     ANYTHING, CONDITIONAL, Described, FLAG, Field, INPUT_ANY, INPUT_ONE, INTEGER, ITERABLE,
-    OPERATION, OPTIONS, TEXT, TEXTS, Type, field, required,
+    OPERATION, OPTIONS, TEXT, TEXTS, Type, field,
 };
 
 const CONDITION: Field = field("condition", FLAG);
@@ -95,19 +95,5 @@ pub(super) const OPERATIONS: &[Described] = &[
         output: Some(Type::One),
         output_class: Some("java.util.Map<java.lang.String,java.lang.Object>"),
         example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.GetVariables", "variableNames": ["x", "y"]}"#,
-    },
-    Described {
-        class: "uk.gov.gchq.gaffer.named.operation.NamedOperation",
-        summary: "Runs a chain that was stored under a name",
-        fields: &[
-            INPUT_ANY,
-            required("operationName", TEXT),
-            field("parameters", "java.util.Map<java.lang.String,java.lang.Object>"),
-            OPTIONS,
-        ],
-        input: Some(Type::Iterable),
-        output: Some(Type::Open),
-        output_class: Some(ANYTHING),
-        example: r#"{"class": "uk.gov.gchq.gaffer.named.operation.NamedOperation", "operationName": "two-hops", "parameters": {"limit": 10}}"#,
     },
 ];

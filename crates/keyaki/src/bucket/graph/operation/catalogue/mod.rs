@@ -3,6 +3,7 @@
 
 mod control;
 mod graph;
+mod named;
 mod stream;
 
 use std::sync::LazyLock;
@@ -63,7 +64,8 @@ pub enum Type {
 }
 
 static ALL: LazyLock<Vec<Described>> = LazyLock::new(|| {
-    let mut all = [graph::OPERATIONS, stream::OPERATIONS, control::OPERATIONS].concat();
+    let mut all =
+        [graph::OPERATIONS, stream::OPERATIONS, control::OPERATIONS, named::OPERATIONS].concat();
     all.sort_by_key(|described| described.class);
     all
 });

@@ -2,6 +2,7 @@
 
 mod control;
 mod elements;
+mod generate;
 mod get;
 mod join;
 mod order;
@@ -9,7 +10,7 @@ mod output;
 mod table;
 mod walks;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,8 +19,11 @@ use serde_json::{Value as Json, json};
 pub use output::Output;
 
 use super::stream::{Each, Ready, Stage, as_values, collect, through};
-use super::{Budget, Operation, Sink, Source, Step, TRAITS, current_traits};
+use super::{
+    Background, Budget, Named, Operation, Register, Sink, Source, Step, TRAITS, current_traits,
+};
 use crate::bucket::graph::element::{Element, Ends, Matched};
+use crate::bucket::graph::koryphe::date;
 use crate::bucket::graph::schema::Schema;
 use crate::bucket::graph::value::{Set, SetKind, Value};
 use crate::error::{Error, Result};
@@ -30,8 +34,19 @@ pub struct Executor {
     schema: Arc<Schema>,
     source: Arc<dyn Source>,
     sink: Option<Arc<dyn Sink>>,
+    register: Option<Arc<dyn Register>>,
+    background: Option<Arc<dyn Background>>,
     budget: Arc<Budget>,
     variables: Arc<Mutex<HashMap<Box<str>, Value>>>,
+    exports: Arc<Mutex<HashMap<Box<str>, Exported>>>,
+    identity: Option<(Box<str>, i64)>,
+}
+
+/// What was exported: each thing once, in the order in which it came.
+#[derive(Default)]
+struct Exported {
+    known: HashSet<Value>,
+    items: Vec<Value>,
 }
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<Output>> + Send + 'a>>;
@@ -40,13 +55,44 @@ impl Executor {
     /// For reading only.
     #[must_use]
     pub fn new(schema: Arc<Schema>, source: Arc<dyn Source>, budget: Arc<Budget>) -> Self {
-        Self { schema, source, sink: None, budget, variables: Arc::default() }
+        Self {
+            schema,
+            source,
+            sink: None,
+            register: None,
+            background: None,
+            budget,
+            variables: Arc::default(),
+            exports: Arc::default(),
+            identity: None,
+        }
     }
 
     /// For writing too.
     #[must_use]
     pub fn with_sink(mut self, sink: Arc<dyn Sink>) -> Self {
         self.sink = Some(sink);
+        self
+    }
+
+    /// With what the graph keeps under names.
+    #[must_use]
+    pub fn with_register(mut self, register: Arc<dyn Register>) -> Self {
+        self.register = Some(register);
+        self
+    }
+
+    /// With what was begun in the background.
+    #[must_use]
+    pub fn with_background(mut self, background: Arc<dyn Background>) -> Self {
+        self.background = Some(background);
+        self
+    }
+
+    /// With the graph's name, and when it was made, in milliseconds.
+    #[must_use]
+    pub fn with_identity(mut self, name: &str, made_ms: i64) -> Self {
+        self.identity = Some((name.into(), made_ms));
         self
     }
 
@@ -191,7 +237,43 @@ impl Executor {
                 Output::of(value)
             }
             Operation::GetVariables(names) => self.get_variables(names),
+            Operation::AddNamed { kind, named, overwrite } => {
+                self.register()?.add(*kind, Named::clone(named), *overwrite).await?;
+                Output::Nothing
+            }
+            Operation::DeleteNamed(kind, name) => {
+                self.register()?.delete(*kind, name).await?;
+                Output::Nothing
+            }
+            Operation::GetAllNamed(kind) => {
+                let all = self.register()?.all(*kind).await?;
+                Output::Json(all.iter().map(|named| named.told(*kind)).collect())
+            }
+            Operation::GetJobDetails(id) => Output::Json(self.background()?.job(id).await?),
+            Operation::GetAllJobDetails => Output::Json(self.background()?.jobs().await?.into()),
+            Operation::ValidateChain(wrong) => generate::validation(wrong.as_deref()),
+            Operation::GetGraphCreatedTime => Output::Json(self.created()),
+            Operation::ExportToSet(key) => self.export(key, input).await?,
+            Operation::GetSetExport(export) => {
+                Output::Values(Box::new(Ready::new(self.exported(export))))
+            }
+            Operation::GetExports(exports) => self.all_exported(exports),
+            Operation::GenerateElements(how) => self.generate(how, input).await?,
+            Operation::Refused(why) => {
+                return Err(Error::invalid("an operation can't be run").with("reason", why));
+            }
+            Operation::GetJobResults(id) => Output::Json(self.background()?.results(id).await?),
         })
+    }
+
+    fn register(&self) -> Result<&dyn Register> {
+        let none = || Error::unsupported("this graph keeps nothing under names");
+        self.register.as_deref().ok_or_else(none)
+    }
+
+    fn background(&self) -> Result<&dyn Background> {
+        let none = || Error::unsupported("this graph runs nothing in the background");
+        self.background.as_deref().ok_or_else(none)
     }
 
     fn traits(&self, current: bool) -> Vec<&'static str> {
@@ -205,6 +287,18 @@ impl Executor {
         self.variables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn exports(&self) -> MutexGuard<'_, HashMap<Box<str>, Exported>> {
+        self.exports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn created(&self) -> Json {
+        let shown = |(name, made_ms): &(Box<str>, i64)| {
+            let time = date::format_with(*made_ms, "yyyy-MM-ddTHH:mm:ss.SSS");
+            json!({&**name: time})
+        };
+        self.identity.as_ref().map_or(json!({}), shown)
+    }
+
     fn get_variables(&self, names: &[Box<str>]) -> Output {
         let variables = self.variables();
         let shown = names.iter().filter_map(|name| {
@@ -212,6 +306,18 @@ impl Executor {
             Some((name.to_string(), value.to_json()))
         });
         Output::Json(Json::Object(shown.collect()))
+    }
+}
+
+impl Exported {
+    fn insert(&mut self, value: Value) {
+        if self.known.insert(value.clone()) {
+            self.items.push(value);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.items.len()
     }
 }
 
@@ -248,7 +354,7 @@ fn limit(input: Output, count: u64, truncate: bool) -> Result<Output> {
 
 /// Each thing once, in the order in which they first came.
 fn to_set(input: Output) -> Result<Output> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let fresh = move |batch: Vec<Value>| {
         Ok(batch.into_iter().filter(|value| seen.insert(value.clone())).collect())
     };

@@ -48,6 +48,10 @@ impl Output {
     /// As a stream of values; one value alone is none.
     pub(super) fn into_values(self) -> Result<Values> {
         Ok(match self {
+            Self::Json(Json::Array(items)) => {
+                let items = items.iter().map(Value::from_plain_json).collect::<Result<_>>()?;
+                Box::new(Ready::new(items))
+            }
             Self::Nothing | Self::Json(_) => Box::new(Ready::new(Vec::new())),
             Self::Value(Value::List(list)) => Box::new(Ready::new(list.items)),
             Self::Value(Value::Set(set)) => Box::new(Ready::new(set.into_items())),
@@ -99,7 +103,8 @@ impl Output {
     /// As one value, a list if it was a stream.
     pub(super) async fn into_value(self, budget: &Budget) -> Result<Value> {
         Ok(match self {
-            Self::Nothing | Self::Json(_) => Value::Null,
+            Self::Nothing => Value::Null,
+            Self::Json(json) => Value::from_plain_json(&json)?,
             Self::Value(value) => value,
             other => Value::list(collect(other.into_values()?, budget).await?),
         })

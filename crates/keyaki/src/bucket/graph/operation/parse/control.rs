@@ -14,7 +14,6 @@ const REPEATS_MAX: i64 = 1000;
 
 impl Parser<'_> {
     pub(super) fn control(&self, spec: &Spec<'_>) -> Result<Option<Operation>> {
-        let inner = |name| spec.get(name).map(|json| self.step(json).map(Box::new)).transpose();
         let needed = |name| self.step(spec.need(name)?).map(Box::new);
         let name = || {
             spec.need("variableName")?;
@@ -27,11 +26,10 @@ impl Parser<'_> {
                 check_chain(&steps)?;
                 Operation::Chain(steps)
             }
-            "NamedOperation" => self.named(spec)?,
             "If" => Operation::If {
                 condition: self.condition(spec.flag("condition")?, spec.get("conditional"))?,
-                then: inner("then")?,
-                otherwise: inner("otherwise")?,
+                then: self.branch(spec.get("then"))?,
+                otherwise: self.branch(spec.get("otherwise"))?,
             },
             "While" => {
                 let repeats = spec.integer("maxRepeats")?.unwrap_or(REPEATS_MAX);
@@ -61,6 +59,20 @@ impl Parser<'_> {
         }))
     }
 
+    /// A branch, which may be one that can't be run as long as it is not taken. What nobody knows is refused.
+    fn branch(&self, json: Option<&Json>) -> Result<Option<Box<Step>>> {
+        let Some(json) = json else { return Ok(None) };
+        match self.step(json) {
+            Ok(step) => Ok(Some(Box::new(step))),
+            Err(error) if error.message() == Spec::UNKNOWN => Err(error),
+            Err(error) => {
+                let class = json.get("class").and_then(Json::as_str).unwrap_or("OperationChain");
+                let operation = Operation::Refused(error.to_string().into());
+                Ok(Some(Box::new(Step { class: class.into(), input: None, operation })))
+            }
+        }
+    }
+
     pub(super) fn condition(&self, given: Option<bool>, json: Option<&Json>) -> Result<Condition> {
         let part = |name| json.and_then(|json| json.get(name)).filter(|json| !json.is_null());
         Ok(Condition {
@@ -68,21 +80,6 @@ impl Parser<'_> {
             predicate: part("predicate").map(Predicate::from_json).transpose()?,
             transform: part("transform").map(|json| self.step(json).map(Box::new)).transpose()?,
         })
-    }
-
-    fn named(&self, spec: &Spec<'_>) -> Result<Operation> {
-        let name = spec.text("operationName")?.unwrap_or_default();
-        let unknown = || Error::invalid("a named operation does not exist").with("name", name);
-        let chain = self.names.operation(name).ok_or_else(unknown)?;
-        let chain = with_parameters(&chain, spec.get("parameters"))?;
-        let mut step = self.step(&chain)?;
-        // What the named operation is given goes to the first of its steps.
-        if let (Operation::Chain(steps), Some(_)) = (&mut step.operation, spec.get("input"))
-            && let Some(first) = steps.first_mut()
-        {
-            first.input = None;
-        }
-        Ok(step.operation)
     }
 
     fn join(&self, spec: &Spec<'_>) -> Result<Join> {
@@ -145,32 +142,4 @@ fn check_chain(steps: &[Step]) -> Result<()> {
         before = own.filter(|described| described.output.is_some());
     }
     Ok(())
-}
-
-/// Puts values in place of `"${name}"`.
-pub(super) fn with_parameters(json: &Json, parameters: Option<&Json>) -> Result<Json> {
-    let Some(parameters) = parameters.and_then(Json::as_object) else { return Ok(json.clone()) };
-    Ok(match json {
-        Json::String(text) => {
-            let name = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-            match name.and_then(|name| parameters.get(name)) {
-                Some(value) => value.clone(),
-                None => json.clone(),
-            }
-        }
-        Json::Array(items) => {
-            let items =
-                items.iter().map(|item| with_parameters(item, Some(&parameters.clone().into())));
-            items.collect::<Result<_>>()?
-        }
-        Json::Object(fields) => {
-            let mut filled = serde_json::Map::new();
-            for (name, value) in fields {
-                let value = with_parameters(value, Some(&parameters.clone().into()))?;
-                filled.insert(name.clone(), value);
-            }
-            filled.into()
-        }
-        other => other.clone(),
-    })
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::super::{Operation, Query, Side, Step, Walks, catalogue};
 use super::{Parser, Spec};
 use crate::bucket::graph::element::Directed;
-use crate::bucket::graph::value::{Value, short_name};
+use crate::bucket::graph::value::Value;
 use crate::bucket::graph::view::View;
 use crate::error::{Error, Result};
 
@@ -62,18 +62,6 @@ impl Parser<'_> {
             parts.push(json.clone());
         }
         View::merged(&parts, self.schema).map_err(|error| error.with("at", "view"))
-    }
-
-    /// What lies behind a name; what is said beside it comes on top.
-    fn named_view(&self, json: &Json) -> Result<Option<Json>> {
-        let class = json.get("class").and_then(Json::as_str).unwrap_or_default();
-        if short_name(class) != "NamedView" {
-            return Ok(None);
-        }
-        let name = json.get("name").and_then(Json::as_str).unwrap_or_default();
-        let unknown = || Error::invalid("a named view does not exist").with("name", name);
-        let view = self.names.view(name).ok_or_else(unknown)?;
-        super::control::with_parameters(&view, json.get("parameters")).map(Some)
     }
 
     /// The second list of a pair of lists; the first is the step's input.

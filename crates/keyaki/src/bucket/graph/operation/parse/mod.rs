@@ -1,13 +1,17 @@
 //! Operations from their JSON, compiled against the schema.
 
 mod control;
+mod generate;
 mod get;
+mod named;
 mod table;
+
+use std::cell::Cell;
 
 use serde_json::Value as Json;
 
 use super::catalogue::{self, Type};
-use super::{ByGroup, Comparator, EdgeVertices, Operation, Step};
+use super::{ByGroup, Comparator, EdgeVertices, Named, Operation, Step};
 use crate::bucket::graph::koryphe::predicate;
 use crate::bucket::graph::koryphe::{BinaryOperator, Function, Predicate, Spec};
 use crate::bucket::graph::schema::Schema;
@@ -19,24 +23,29 @@ use get::unwrapped;
 /// How deep operations may lie in operations.
 const DEPTH_MAX: usize = 32;
 
-/// Named operations and views, as their JSON.
+/// How deep named operations may come in others, as parameters; and how many there may be in all, since each brings
+/// a whole chain.
+const NAMES_DEEP_MAX: usize = 3;
+const NAMES_MAX: usize = 100;
+
+/// Named operations and views.
 pub trait Names: Send + Sync {
     /// The chain behind a named operation.
-    fn operation(&self, name: &str) -> Option<Json>;
+    fn operation(&self, name: &str) -> Option<&Named>;
 
     /// The view behind a named view.
-    fn view(&self, name: &str) -> Option<Json>;
+    fn view(&self, name: &str) -> Option<&Named>;
 }
 
 /// Nothing has a name.
 pub struct NoNames;
 
 impl Names for NoNames {
-    fn operation(&self, _name: &str) -> Option<Json> {
+    fn operation(&self, _name: &str) -> Option<&Named> {
         None
     }
 
-    fn view(&self, _name: &str) -> Option<Json> {
+    fn view(&self, _name: &str) -> Option<&Named> {
         None
     }
 }
@@ -47,7 +56,9 @@ impl Step {
     /// # Errors
     /// `Invalid` for unknown classes and fields, and views that do not fit the schema.
     pub fn from_json(json: &Json, schema: &Schema, names: &dyn Names) -> Result<Self> {
-        Parser { schema, names, depth: DEPTH_MAX }.step(json)
+        let names_left = &Cell::new(NAMES_MAX);
+        let names_deep = NAMES_DEEP_MAX;
+        Parser { schema, names, depth: DEPTH_MAX, names_deep, names_left }.step(json)
     }
 }
 
@@ -56,6 +67,10 @@ struct Parser<'a> {
     schema: &'a Schema,
     names: &'a dyn Names,
     depth: usize,
+    /// How much deeper named operations may lie.
+    names_deep: usize,
+    /// How many more there may be.
+    names_left: &'a Cell<usize>,
 }
 
 impl Parser<'_> {
@@ -80,6 +95,12 @@ impl Parser<'_> {
             return Ok(operation);
         }
         if let Some(operation) = self.control(spec)? {
+            return Ok(operation);
+        }
+        if let Some(operation) = self.generate(spec)? {
+            return Ok(operation);
+        }
+        if let Some(operation) = self.naming(spec)? {
             return Ok(operation);
         }
         Ok(match spec.short() {
@@ -136,6 +157,9 @@ impl Parser<'_> {
             "GetTraits" => {
                 Operation::GetTraits { current: spec.flag("currentTraits")?.unwrap_or(true) }
             }
+            "GetJobDetails" => Operation::GetJobDetails(job(spec)?),
+            "GetAllJobDetails" => Operation::GetAllJobDetails,
+            "GetJobResults" => Operation::GetJobResults(job(spec)?),
             "HasTrait" => {
                 spec.need("trait")?;
                 let name = spec.text("trait")?.unwrap_or_default().into();
@@ -237,6 +261,12 @@ impl Parser<'_> {
             global: [global("globalEntities")?, global("globalEdges")?, global("globalElements")?],
         })
     }
+}
+
+/// A job's id.
+fn job(spec: &Spec<'_>) -> Result<Box<str>> {
+    spec.need("jobId")?;
+    Ok(spec.text("jobId")?.unwrap_or_default().into())
 }
 
 fn filter(json: &Json) -> Result<Predicate> {

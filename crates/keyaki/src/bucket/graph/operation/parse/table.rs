@@ -3,7 +3,9 @@
 use serde_json::Value as Json;
 
 use super::super::{CsvStyle, Operation, Table};
+use super::generate::{NEO4J, NEPTUNE};
 use super::{Parser, Spec};
+use crate::bucket::graph::value::Class;
 use crate::error::Result;
 
 impl Parser<'_> {
@@ -13,12 +15,16 @@ impl Parser<'_> {
             spec.wrong("ToCsv operation requires a generator", "elementGenerator")
         })?;
         let generator = Spec::or_class(generator, "CsvGenerator")?;
-        if generator.short() != "CsvGenerator" {
-            return Err(generator.unknown("generator"));
-        }
         let mut table = table(&generator)?;
-        if generator.flag("includeSchemaProperties")?.unwrap_or(false) {
-            self.add_properties(&mut table);
+        match generator.short() {
+            "CsvGenerator" => {
+                if generator.flag("includeSchemaProperties")?.unwrap_or(false) {
+                    self.add_properties(&mut table, |name, _| name.into());
+                }
+            }
+            "Neo4jCsvGenerator" => self.as_graph_table(&mut table, NEO4J),
+            "NeptuneCsvGenerator" => self.as_graph_table(&mut table, NEPTUNE),
+            _ => return Err(generator.unknown("generator")),
         }
         let style = CsvStyle {
             header: spec.flag("includeHeader")?.unwrap_or(true),
@@ -39,15 +45,40 @@ impl Parser<'_> {
         Ok(Operation::ToMap(table(&generator)?))
     }
 
-    fn add_properties(&self, table: &mut Table) {
+    /// The columns of ends and groups, and all properties with their types.
+    fn as_graph_table(&self, table: &mut Table, headings: [&str; 5]) {
+        let names = ["VERTEX", "ENTITY_GROUP", "EDGE_GROUP", "SOURCE", "DESTINATION"];
+        let fields = names.into_iter().zip(headings);
+        table.fields = fields.map(|(name, heading)| (name.into(), heading.into())).collect();
+        self.add_properties(table, |name, class| format!("{name}:{}", cypher_type(class)).into());
+    }
+
+    fn add_properties(&self, table: &mut Table, heading: impl Fn(&str, Class) -> Box<str>) {
         for group in self.schema.groups() {
-            let directed = group.shape().is_edge.then(|| Box::from("DIRECTED"));
-            for name in group.shape().names.iter().cloned().chain(directed) {
+            let directed = group.shape().is_edge.then(|| (Box::from("DIRECTED"), Class::Boolean));
+            let own = group.shape().names.iter().cloned().zip(group.classes().iter().copied());
+            for (name, class) in own.chain(directed) {
                 if !table.fields.iter().any(|(own, _)| *own == name) {
-                    table.fields.push((name.clone(), name));
+                    let heading = heading(&name, class);
+                    table.fields.push((name, heading));
                 }
             }
         }
+    }
+}
+
+/// What Neo4j calls a class.
+fn cypher_type(class: Class) -> &'static str {
+    match class {
+        Class::Integer => "Int",
+        Class::Date => "Date",
+        Class::Short => "Short",
+        Class::Byte => "Byte",
+        Class::Long => "Long",
+        Class::Double => "Double",
+        Class::Float => "Float",
+        Class::Boolean => "Boolean",
+        _ => "String",
     }
 }
 
