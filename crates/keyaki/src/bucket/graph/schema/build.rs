@@ -194,8 +194,14 @@ impl Builder<'_> {
         for function in &self.group.aggregate_functions {
             let spec = Spec::or_class(function, "TupleAdaptedBinaryOperator")?;
             let operator = BinaryOperator::from_json(spec.need("binaryOperator")?)?;
-            let slot = self.aggregated(&spec.texts("selection")?, visibility, group_by)?;
-            operators[slot] = Some(operator);
+            let slots = self.aggregated(&spec.texts("selection")?, visibility, group_by)?;
+            // Of Gaffer's own operators only these take several properties as they are, and each goes by itself.
+            let takes_many = matches!(operator, BinaryOperator::First | BinaryOperator::Last);
+            if slots.len() != 1 && !takes_many {
+                return Err(Error::invalid("an aggregator takes one property")
+                    .with("selection", format!("{:?}", spec.texts("selection")?)));
+            }
+            slots.into_iter().for_each(|slot| operators[slot] = Some(operator.clone()));
         }
         for (name, type_name) in &self.group.properties {
             let Some(slot) = self.shape.slot(name) else { continue };
@@ -229,7 +235,7 @@ impl Builder<'_> {
         selection: &[&str],
         visibility: Option<usize>,
         group_by: &[usize],
-    ) -> Result<usize> {
+    ) -> Result<Vec<usize>> {
         let mut slots = Vec::new();
         for name in selection {
             if Slot::reserved(name).is_some() {
@@ -241,7 +247,7 @@ impl Builder<'_> {
             slots.push(self.shape.slot(name).ok_or_else(unknown)?);
         }
         match slots.as_slice() {
-            [slot] => Ok(*slot),
+            [_] => Ok(slots),
             slots if slots.iter().any(|slot| visibility == Some(*slot)) => {
                 Err(Error::invalid("The visibility property must be aggregated by itself"))
             }
@@ -254,8 +260,7 @@ impl Builder<'_> {
                     "groupBy properties and others can't be aggregated by one operator",
                 ))
             }
-            _ => Err(Error::invalid("an aggregator takes one property")
-                .with("selection", format!("{selection:?}"))),
+            _ => Ok(slots),
         }
     }
 

@@ -103,6 +103,12 @@ fn a_schema_is_refused_for_gaffers_reasons() {
     );
     let selects = json!([{"selection": ["SOURCE"], "binaryOperator": {"class": "Max"}}]);
     assert!(reason(|s| knows(s, "aggregateFunctions", selects)).contains("Identifiers"));
+    let many =
+        |class: &str| json!([{"selection": ["count", "note"], "binaryOperator": {"class": class}}]);
+    assert!(reason(|s| knows(s, "aggregateFunctions", many("Sum"))).contains("one property"));
+    let mut first = schema();
+    knows(&mut first, "aggregateFunctions", many("First"));
+    assert!(Schema::from_json(&first).is_ok(), "the first of several is the first of each");
     let wrong = json!([{"class": "IsMoreThan", "value": 5}]);
     assert!(
         reason(|s| s["types"]["count"]["validateFunctions"] = wrong).contains("not compatible")
