@@ -9,7 +9,7 @@ use super::output::chained;
 use super::{Each, Executor, Output, Stage, collect, matched_and_adjacent, through};
 use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends};
 use crate::bucket::graph::schema::GroupId;
-use crate::bucket::graph::value::Value;
+use crate::bucket::graph::value::{Class, Value, VertexEncoding};
 use crate::bucket::graph::view::Pipeline;
 use crate::error::{Error, Result};
 
@@ -95,9 +95,19 @@ impl Executor {
         for value in collect(input.into_values()?, &self.budget).await? {
             seeds.add(value)?;
         }
-        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
-        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))?;
+        self.check_seeds(&mut seeds)?;
         Ok(seeds)
+    }
+
+    /// What can't be a vertex is no seed. Gaffer passes over it where vertices are strings, and fails elsewhere.
+    fn check_seeds(&self, seeds: &mut Seeds) -> Result<()> {
+        if self.schema.vertices() == VertexEncoding::Plain(Class::String) {
+            let fits = |vertex: &Value| self.schema.check_vertex(vertex).is_ok();
+            seeds.vertices.retain(fits);
+            seeds.edges.retain(|id| fits(&id.source) && fits(&id.destination));
+        }
+        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
+        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))
     }
 
     pub(super) async fn get_all(&self, query: &Query) -> Result<Output> {
@@ -107,6 +117,10 @@ impl Executor {
 
     pub(super) async fn get_elements(&self, query: &Query, input: Output) -> Result<Output> {
         let seeds = self.seeds(input).await?;
+        self.around(query, seeds).await
+    }
+
+    async fn around(&self, query: &Query, seeds: Seeds) -> Result<Output> {
         let mut streams = Vec::new();
         let matched = !seeds.vertices.is_empty();
         let ends = self.ends_of(query, &seeds);
@@ -159,7 +173,10 @@ impl Executor {
     }
 
     pub(super) async fn get_adjacent(&self, query: &Query, input: Output) -> Result<Output> {
-        let Output::Elements(edges) = self.get_elements(query, input).await? else {
+        let mut seeds = self.seeds(input).await?;
+        // An edge seed matches no end, so there is none beside it.
+        seeds.edges.clear();
+        let Output::Elements(edges) = self.around(query, seeds).await? else {
             return Ok(Output::Nothing);
         };
         let adjacent = |batch: Vec<Element>| {
@@ -183,6 +200,9 @@ impl Executor {
         let seeds = self.seeds(input).await?;
         if others.is_empty() {
             return Ok(chained(Vec::new()));
+        }
+        if seeds.vertices.is_empty() && !seeds.edges.is_empty() {
+            return Err(Error::invalid("a set has vertices, not edges"));
         }
         self.get_joined(query, seeds.vertices, others.iter().cloned().collect()).await
     }
