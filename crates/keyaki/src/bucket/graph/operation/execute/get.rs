@@ -91,10 +91,12 @@ impl Executor {
     }
 
     async fn seeds(&self, input: Output) -> Result<Seeds> {
+        self.seeds_of(collect(input.into_values()?, &self.budget).await?)
+    }
+
+    fn seeds_of(&self, values: Vec<Value>) -> Result<Seeds> {
         let mut seeds = Seeds::default();
-        for value in collect(input.into_values()?, &self.budget).await? {
-            seeds.add(value)?;
-        }
+        values.into_iter().try_for_each(|value| seeds.add(value))?;
         self.check_seeds(&mut seeds)?;
         Ok(seeds)
     }
@@ -173,9 +175,10 @@ impl Executor {
     }
 
     pub(super) async fn get_adjacent(&self, query: &Query, input: Output) -> Result<Output> {
-        let mut seeds = self.seeds(input).await?;
-        // An edge seed matches no end, so there is none beside it.
-        seeds.edges.clear();
+        let mut values = collect(input.into_values()?, &self.budget).await?;
+        // The id of an edge is at no end of it, so nothing is beside it; an edge of the graph stands for its source.
+        values.retain(|value| !matches!(value, Value::EdgeId(_)));
+        let seeds = self.seeds_of(values)?;
         let Output::Elements(edges) = self.around(query, seeds).await? else {
             return Ok(Output::Nothing);
         };
