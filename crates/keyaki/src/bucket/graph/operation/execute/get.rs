@@ -102,12 +102,16 @@ impl Executor {
     }
 
     /// What can't be a vertex is no seed. Gaffer passes over it where vertices are strings, and fails elsewhere.
+    fn passes_over(&self, vertex: &Value) -> bool {
+        self.schema.vertices() == VertexEncoding::Plain(Class::String)
+            && self.schema.check_vertex(vertex).is_err()
+    }
+
     fn check_seeds(&self, seeds: &mut Seeds) -> Result<()> {
-        if self.schema.vertices() == VertexEncoding::Plain(Class::String) {
-            let fits = |vertex: &Value| self.schema.check_vertex(vertex).is_ok();
-            seeds.vertices.retain(fits);
-            seeds.edges.retain(|id| fits(&id.source) && fits(&id.destination));
-        }
+        seeds.vertices.retain(|vertex| !self.passes_over(vertex));
+        seeds
+            .edges
+            .retain(|id| !self.passes_over(&id.source) && !self.passes_over(&id.destination));
         let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
         ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))
     }
@@ -237,6 +241,7 @@ impl Executor {
         query: &Query,
         mut ranges: Vec<[Value; 2]>,
     ) -> Result<Output> {
+        ranges.retain(|ends| !ends.iter().any(|end| self.passes_over(end)));
         ranges.sort();
         let mut merged: Vec<[Value; 2]> = Vec::new();
         for [first, last] in ranges {
