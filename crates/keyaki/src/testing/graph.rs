@@ -81,7 +81,11 @@ impl Sink for MemoryGraph {
                 own.group() == element.group() && group.same_key(own, &element)
             };
             match elements.iter_mut().find(same).filter(|_| group.aggregates()) {
-                Some(own) => group.fold(&mut own.properties, &mut element.properties)?,
+                // The latest first, as the engine folds.
+                Some(own) => {
+                    std::mem::swap(&mut own.properties, &mut element.properties);
+                    group.fold(&mut own.properties, &mut element.properties)?;
+                }
                 None => elements.push(element),
             }
         }
@@ -157,7 +161,9 @@ impl Seen {
         let backward_too = self.graph.package == Package::Classic
             && id.directed == Directed::Either
             && side == Side::Either;
-        same_row && id.directed.admits(*directed) && (forward || backward_too)
+        let looped = *directed && id.source == id.destination;
+        let lost = looped && self.graph.package == Package::Classic && side == Side::Incoming;
+        same_row && id.directed.admits(*directed) && (forward || backward_too) && !lost
     }
 
     /// The order of keys: row, group, group-by values, label.

@@ -169,7 +169,8 @@ impl Chunk {
     fn fold(&mut self, stored: &StoredGroup, same: &[u32]) -> Result<Span> {
         let group = &stored.form.group;
         let mut folded = Vec::new();
-        let payloads = same.iter().map(|index| self.items[*index as usize].payload.of(&self.bytes));
+        let payloads =
+            same.iter().rev().map(|index| self.items[*index as usize].payload.of(&self.bytes));
         fold_payloads(group, payloads, &mut folded)?;
         let from = self.bytes.len();
         self.bytes.extend_from_slice(&folded);

@@ -129,7 +129,7 @@ struct Fold(Form);
 
 impl Merge for Fold {
     fn fold(&self, payloads: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Unfoldable> {
-        fold_payloads(&self.0.group, payloads.iter().copied(), out).map_err(|why| {
+        fold_payloads(&self.0.group, payloads.iter().rev().copied(), out).map_err(|why| {
             match why.kind() {
                 Kind::Corrupt => Unfoldable("the properties of an element can't be read"),
                 _ => Unfoldable("an operator can't take the properties of an element"),
@@ -138,7 +138,8 @@ impl Merge for Fold {
     }
 }
 
-/// Folds the properties of equal elements, the earliest first.
+/// Folds the properties of equal elements, the latest first: so Accumulo hands them to Gaffer, which shows wherever
+/// an operator looks at the order, as in `First` or `StringConcat`.
 pub(super) fn fold_payloads<'a>(
     group: &Group,
     payloads: impl Iterator<Item = &'a [u8]>,

@@ -197,8 +197,9 @@ fn edge_jobs(
     for id in ids {
         let (source, destination) =
             (any.form.vertex(&id.source)?, any.form.vertex(&id.destination)?);
+        let loops = source != destination || any.form.package.finds_loops(side);
         for way in any.form.package.seeded(id.directed, side).iter() {
-            if directed.admits(way != Way::Undirected) {
+            if directed.admits(way != Way::Undirected) && (loops || way == Way::Undirected) {
                 let partition = any.form.partition_of_edge(&source, &destination);
                 keys.insert((partition, any.form.edge_sort(way, &destination, b"")));
             }

@@ -1,4 +1,6 @@
-//! What Gaffer 2.3.2 on Accumulo answered, case by case, with both of its key packages.
+//! What Gaffer 2.3.2 on Accumulo answered, case by case, with both of its key packages. `golden/gaffer` are cases
+//! that we were given; `golden/oracle` are many questions each about one graph of our own, asked of a Gaffer that ran
+//! beside us.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +56,8 @@ fn difference(case: &Json, package: Package, make: Make<'_>) -> Result<(), Strin
         Some(operations) => (operations.as_slice(), expected.as_array().unwrap().clone()),
         None => (&alone[..], vec![expected.clone()]),
     };
-    for (operation, expected) in operations.iter().zip(expected) {
+    for (place, (operation, expected)) in operations.iter().zip(expected).enumerate() {
+        let named = &case["named"][place];
         let refused = expected.get(0).is_some_and(|first| first.get("error").is_some());
         let answer = match &added {
             Ok(_) => graph.ask(operation),
@@ -62,11 +65,11 @@ fn difference(case: &Json, package: Package, make: Make<'_>) -> Result<(), Strin
         };
         match answer {
             Err(_) if refused => {}
-            Err(error) => return Err(error.to_string()),
-            Ok(answer) if refused => return Err(format!("should be refused: {answer}")),
+            Err(error) => return Err(format!("{named} {error}")),
+            Ok(answer) if refused => return Err(format!("{named} should be refused: {answer}")),
             Ok(answer) if sorted(&answer) != sorted(&expected) => {
                 return Err(format!(
-                    "\n ours {:#?}\n want {:#?}",
+                    "{named}\n ours {:#?}\n want {:#?}",
                     sorted(&answer),
                     sorted(&expected)
                 ));
@@ -86,11 +89,14 @@ fn we_answer_as_gaffer_does() {
 
 /// Tries all cases with these key packages.
 pub fn all_cases(packages: &[Package], make: Make<'_>) {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gaffer");
-    let mut paths: Vec<_> =
-        fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths = Vec::new();
+    for (place, count) in [("gaffer", 31), ("oracle", 4)] {
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(place);
+        let before = paths.len();
+        paths.extend(fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()));
+        assert_eq!(paths.len() - before, count);
+    }
     paths.sort();
-    assert_eq!(paths.len(), 31);
     let mut wrong = Vec::new();
     for path in paths {
         let case: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

@@ -74,8 +74,7 @@ fn streams_are_counted_limited_sorted_and_reduced() {
     let min = json!({"class": "Min", "comparators": by_count(false)});
     assert_eq!(counts(&ask(&[all_edges(), min])), [3]);
     let extract = json!({"class": "Map", "functions": [{"class": "IterableFunction", "functions": [{"class": "ExtractProperty", "name": "count"}]}]});
-    let reduce =
-        json!({"class": "Reduce", "identity": {"Long": 0}, "aggregateFunction": {"class": "Sum"}});
+    let reduce = json!({"class": "Reduce", "aggregateFunction": {"class": "Sum"}});
     assert_eq!(ask(&[all_edges(), extract.clone(), reduce]), json!([63]));
     assert_eq!(
         ask(&[all_edges(), extract, json!({"class": "Map", "function": {"class": "Size"}})]),

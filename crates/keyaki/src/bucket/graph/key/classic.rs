@@ -60,4 +60,9 @@ impl KeyPackage for Classic {
         let backward = directed == Directed::Either && side == Side::Either;
         Ways::such(|way| (way != Way::In || backward) && directed.admits(way != Way::Undirected))
     }
+
+    /// It is not incoming, as in Gaffer.
+    fn finds_loops(&self, side: Side) -> bool {
+        side != Side::Incoming
+    }
 }

@@ -116,6 +116,11 @@ pub trait KeyPackage: Debug + Send + Sync {
 
     /// Which ways an edge may lie that a seed asks for by both its ends, the first of which is the vertex.
     fn seeded(&self, directed: Directed, side: Side) -> Ways;
+
+    /// Whether such a seed finds a directed edge from a vertex to itself.
+    fn finds_loops(&self, _: Side) -> bool {
+        true
+    }
 }
 
 /// The package of that name.

@@ -3,6 +3,7 @@
 //! `parse` reads their JSON and compiles it against the schema, so that a chain that can't work is refused before
 //! any of it has run. `execute` runs a chain over a `Source` and a `Sink`, lazily, within a `Budget`.
 
+mod aggregation;
 mod budget;
 pub mod catalogue;
 mod execute;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+pub use aggregation::Aggregation;
 pub use budget::{Budget, Limits};
 pub use execute::{Executor, Output};
 pub use named::{KnownNames, NameKind, Named, Parameter, Who, mentioned};
@@ -78,7 +80,7 @@ pub enum Operation {
     GetElementsBetweenSets(Query, Vec<Value>),
     GetElementsInRanges(Query, Vec<[Value; 2]>),
     GetWalks(Box<Walks>),
-    Aggregate(Arc<View>),
+    Aggregate(Arc<Aggregation>),
     Filter(Arc<ByGroup<Predicate>>),
     Transform(Arc<ByGroup<Vec<Json>>>),
     Map(Vec<Function>),

@@ -125,7 +125,12 @@ impl Builder<'_> {
             return Ok([class("vertex", "Entity vertex type is not defined.")?, None]);
         }
         if let Some(directed) = self.group.ends.get("directed") {
-            self.type_of(directed)?;
+            let class = self.class_of(directed)?;
+            if !Class::Boolean.is_a(class) {
+                return Err(Error::invalid("whether an edge is directed is a Boolean")
+                    .with("type", directed)
+                    .with("class", class.full_name()));
+            }
         }
         Ok([
             class("source", "Edge source type is not defined.")?,

@@ -123,7 +123,16 @@ impl Schema {
     /// The schema as Gaffer shows it.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        self.definition.to_json()
+        let mut json = self.definition.to_json();
+        for kind in ["entities", "edges"] {
+            let groups = json.get_mut(kind).and_then(Json::as_object_mut);
+            for group in groups.into_iter().flat_map(|groups| groups.values_mut()) {
+                if group["groupBy"].as_array().is_some_and(Vec::is_empty) {
+                    group.as_object_mut().map(|fields| fields.remove("groupBy"));
+                }
+            }
+        }
+        json
     }
 
     /// Reads an element of one of the groups.

@@ -133,6 +133,9 @@ impl Definition {
 
 fn own_groups(fields: &Map<String, Json>, name: &'static str) -> Result<Groups> {
     let read = |(group, json): (&String, &Json)| {
+        if json.is_null() {
+            return Err(Error::invalid("a group of the view is null").with("group", group));
+        }
         let view = GroupView::from_json(json).map_err(|error| error.with("group", group))?;
         Ok((group.clone(), view))
     };

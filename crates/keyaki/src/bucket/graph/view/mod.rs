@@ -141,14 +141,7 @@ impl ShownGroup {
         }
         let known = Known { shape: &shape, classes: &classes, vertices: group.vertex_classes() };
         let filters = |list: &[Json]| filters(list, &known);
-        for transform in &transforms {
-            if let Some(input) = known.classes(&transform.selection) {
-                transform.function.check_input(&input)?;
-            }
-            if let Some(output) = known.classes(&transform.projection) {
-                transform.function.check_output(&output)?;
-            }
-        }
+        known.check(&transforms)?;
         let (pre, post) = (filters(&view.pre)?, filters(&view.post)?);
         let post_transform = filters(&view.post_transform)?;
         let group_by = group_by(&view, group)?;
@@ -212,12 +205,12 @@ fn operators(
         let spec = Spec::or_class(json, "TupleAdaptedBinaryOperator")?;
         let operator = BinaryOperator::from_json(spec.need("binaryOperator")?)?;
         let selection = spec.texts("selection")?;
-        let slot = match selection.as_slice() {
-            [name] => group.shape().slot(name),
-            _ => None,
+        let [name] = selection.as_slice() else {
+            return Err(Error::invalid("an aggregator takes one property")
+                .with("selection", format!("{selection:?}")));
         };
-        let wrong = || Error::invalid("an aggregator takes one property of the group");
-        let slot = slot.ok_or_else(|| wrong().with("selection", format!("{selection:?}")))?;
+        // Of what the group has not, there is nothing to fold.
+        let Some(slot) = group.shape().slot(name) else { continue };
         if !operator.takes(group.classes()[slot]) {
             return Err(Error::invalid("an aggregator can't take the property's class")
                 .with("class", group.classes()[slot].full_name()));
@@ -239,6 +232,19 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
+    /// Refuses transforms that can't take what they select, or give what they project to.
+    fn check(&self, transforms: &[Transform]) -> Result<()> {
+        for transform in transforms {
+            if let Some(input) = self.classes(&transform.selection) {
+                transform.function.check_input(&input)?;
+            }
+            if let Some(output) = self.classes(&transform.projection) {
+                transform.function.check_output(&output)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The classes of places; none if one of them is not known, which leaves nothing to check.
     fn classes(&self, slots: &[Slot]) -> Option<Vec<Option<Class>>> {
         let [first, second] = self.vertices;
@@ -253,6 +259,22 @@ impl Known<'_> {
         };
         slots.iter().map(|slot| class(slot).map(Some)).collect()
     }
+}
+
+/// Refuses filters that can't be asked about elements of the group.
+pub(in crate::bucket::graph) fn check_filters(list: &[Json], group: &Group) -> Result<()> {
+    let classes: Vec<Option<Class>> = group.classes().iter().copied().map(Some).collect();
+    let known = Known { shape: group.shape(), classes: &classes, vertices: group.vertex_classes() };
+    filters(list, &known).map(drop)
+}
+
+/// Refuses transforms that elements of the group can't go through.
+pub(in crate::bucket::graph) fn check_transforms(list: &[Json], group: &Group) -> Result<()> {
+    let mut shape = Shape::clone(group.shape());
+    let transforms = transforms(list, &mut shape)?;
+    let mut classes: Vec<Option<Class>> = group.classes().iter().copied().map(Some).collect();
+    classes.resize(shape.names.len(), None);
+    Known { shape: &shape, classes: &classes, vertices: group.vertex_classes() }.check(&transforms)
 }
 
 /// Reads filters and checks that they can be asked about what they select.

@@ -10,8 +10,8 @@ impl Function {
     /// # Errors
     /// `Invalid`, with the class.
     pub fn check_input(&self, classes: &[Option<Class>]) -> Result<()> {
-        self.takes()
-            .map_or(Ok(()), |wanted| compare(classes, wanted, |class, want| class.is_a(want)))
+        let fits = |class: Class, want| class == Class::Object || class.is_a(want);
+        self.takes().map_or(Ok(()), |wanted| compare(classes, wanted, fits))
     }
 
     /// Refuses places that can't hold what it gives.
@@ -19,7 +19,7 @@ impl Function {
     /// # Errors
     /// `Invalid`, with the class.
     pub fn check_output(&self, classes: &[Option<Class>]) -> Result<()> {
-        self.gives().map_or(Ok(()), |given| compare(classes, given, |class, give| give.is_a(class)))
+        self.gives().map_or(Ok(()), |given| compare(classes, given, |class, give| class.is_a(give)))
     }
 
     /// None: anything.
@@ -103,7 +103,6 @@ fn compare(
     }
     for (class, wanted) in classes.iter().zip(wanted) {
         if let Some(class) = class
-            && *class != Class::Object
             && !fits(*class, *wanted)
         {
             return Err(Error::invalid("the class is not compatible with the function")

@@ -11,6 +11,10 @@ pub(super) fn apply(function: &Function, value: Value) -> Result<Value> {
     Ok(match (function, value) {
         (Function::ToEntityId, Value::Null) => Value::Null,
         (Function::ToEntityId, value @ Value::EntityId(_)) => value,
+        // An entity is an id already.
+        (Function::ToEntityId, Value::Element(element)) if !element.is_edge() => {
+            Value::Element(element)
+        }
         (Function::ToEntityId, value) => Value::EntityId(Box::new(value)),
         (Function::FromEntityId, Value::EntityId(vertex)) => *vertex,
         (Function::FromEntityId, Value::Element(element)) => match element.ends {

@@ -1,17 +1,19 @@
 //! Operations on streams of elements, and those that write.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use super::super::aggregation::{Aggregation, Key};
 use super::super::{ByGroup, EdgeVertices};
 use super::{Each, Executor, Output, Ready, collect, through};
 use crate::bucket::graph::element::{Element, Ends, Matched, Shape};
 use crate::bucket::graph::koryphe::{Function, Predicate};
 use crate::bucket::graph::schema::Checks;
 use crate::bucket::graph::value::Value;
-use crate::bucket::graph::view::{Pipeline, Transform, View, transforms};
+use crate::bucket::graph::view::{Transform, transforms};
 use crate::error::{Error, Result};
 
 /// How many elements are written at once.
@@ -36,6 +38,10 @@ impl Executor {
         let mut held: Vec<Element> = Vec::new();
         while let Some(batch) = stream.next().await? {
             for element in batch {
+                // Nobody would see it again; Gaffer takes it and forgets it.
+                if !validate && self.schema.group(element.group()).is_none() {
+                    continue;
+                }
                 match self.schema.admit(element, checks) {
                     Ok(element) => held.push(element),
                     Err(_) if skip_invalid => {}
@@ -95,34 +101,32 @@ impl Executor {
         Ok(Output::Elements(through(input.into_elements()?, Each(check))))
     }
 
-    /// Query-time aggregation of elements in any order: they are sorted first.
-    pub(super) async fn aggregate(&self, view: &Arc<View>, input: Output) -> Result<Output> {
-        let mut elements = collect(input.into_elements()?, &self.budget).await?;
-        for element in &mut elements {
-            if let Ends::Edge { matched, .. } = &mut element.ends {
-                *matched = None;
+    /// Elements with equal keys become one, which stands where the first of them stood.
+    pub(super) async fn aggregate(&self, how: &Aggregation, input: Output) -> Result<Output> {
+        let elements = collect(input.into_elements()?, &self.budget).await?;
+        let mut out: Vec<Element> = Vec::with_capacity(elements.len());
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        for element in elements {
+            let mut element = self.schema.adopt(element)?;
+            let key = self.schema.group(element.group()).and_then(|group| how.key(group, &element));
+            match key.map(|key| places.entry(key)) {
+                Some(Entry::Occupied(place)) => how.fold(&mut out[*place.get()], &mut element)?,
+                Some(Entry::Vacant(place)) => {
+                    place.insert(out.len());
+                    out.push(element);
+                }
+                None => out.push(element),
             }
         }
-        let key = |element: &Element| {
-            let group = self.schema.group(element.group());
-            let slots = group.map_or(&[][..], |group| group.group_by());
-            let values = slots.iter().filter_map(|slot| element.properties.get(*slot).cloned());
-            (element.shape.number, element.ends.clone(), values.collect::<Vec<_>>())
-        };
-        elements.sort_by_cached_key(key);
-        let mut pipeline = Pipeline::new(Arc::clone(view), self.budget.now_ms());
-        let mut out = Vec::new();
-        for element in elements {
-            let element = self.schema.adopt(element)?;
-            pipeline.push(element, &mut out)?;
-        }
-        pipeline.finish(&mut out)?;
         Ok(Output::Elements(Box::new(Ready::new(out))))
     }
 
     pub(super) async fn map(&self, functions: &[Function], input: Output) -> Result<Output> {
         let now_ms = self.budget.now_ms();
         let input = input.needed()?;
+        if functions.is_empty() {
+            return Ok(input);
+        }
         // The common case, item by item, needs nothing in memory.
         if let [Function::IterableFunction(each)] = functions {
             let each = each.clone();
@@ -194,7 +198,14 @@ pub(super) fn transform(
     let mut compiled: Vec<(Arc<Shape>, Arc<Shape>, Vec<Transform>)> = Vec::new();
     let apply = move |mut batch: Vec<Element>| {
         for element in &mut batch {
-            let Some(functions) = by_group.of(element) else { continue };
+            let functions = match (by_group.of(element), &by_group.groups) {
+                (Some(functions), _) => functions,
+                (None, None) => continue,
+                (None, Some(_)) => {
+                    return Err(Error::invalid("nothing is said of how a group is transformed")
+                        .with("group", element.group()));
+                }
+            };
             let known = compiled.iter().position(|(shape, ..)| Arc::ptr_eq(shape, &element.shape));
             let place = match known {
                 Some(place) => place,

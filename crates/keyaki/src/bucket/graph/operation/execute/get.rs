@@ -9,7 +9,7 @@ use super::output::chained;
 use super::{Each, Executor, Output, Stage, collect, matched_and_adjacent, through};
 use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends};
 use crate::bucket::graph::schema::GroupId;
-use crate::bucket::graph::value::Value;
+use crate::bucket::graph::value::{Class, Value, VertexEncoding};
 use crate::bucket::graph::view::Pipeline;
 use crate::error::{Error, Result};
 
@@ -91,13 +91,29 @@ impl Executor {
     }
 
     async fn seeds(&self, input: Output) -> Result<Seeds> {
+        self.seeds_of(collect(input.into_values()?, &self.budget).await?)
+    }
+
+    fn seeds_of(&self, values: Vec<Value>) -> Result<Seeds> {
         let mut seeds = Seeds::default();
-        for value in collect(input.into_values()?, &self.budget).await? {
-            seeds.add(value)?;
-        }
-        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
-        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))?;
+        values.into_iter().try_for_each(|value| seeds.add(value))?;
+        self.check_seeds(&mut seeds)?;
         Ok(seeds)
+    }
+
+    /// What can't be a vertex is no seed. Gaffer passes over it where vertices are strings, and fails elsewhere.
+    fn passes_over(&self, vertex: &Value) -> bool {
+        self.schema.vertices() == VertexEncoding::Plain(Class::String)
+            && self.schema.check_vertex(vertex).is_err()
+    }
+
+    fn check_seeds(&self, seeds: &mut Seeds) -> Result<()> {
+        seeds.vertices.retain(|vertex| !self.passes_over(vertex));
+        seeds
+            .edges
+            .retain(|id| !self.passes_over(&id.source) && !self.passes_over(&id.destination));
+        let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
+        ends.chain(&seeds.vertices).try_for_each(|vertex| self.schema.check_vertex(vertex))
     }
 
     pub(super) async fn get_all(&self, query: &Query) -> Result<Output> {
@@ -107,6 +123,10 @@ impl Executor {
 
     pub(super) async fn get_elements(&self, query: &Query, input: Output) -> Result<Output> {
         let seeds = self.seeds(input).await?;
+        self.around(query, seeds).await
+    }
+
+    async fn around(&self, query: &Query, seeds: Seeds) -> Result<Output> {
         let mut streams = Vec::new();
         let matched = !seeds.vertices.is_empty();
         let ends = self.ends_of(query, &seeds);
@@ -159,7 +179,11 @@ impl Executor {
     }
 
     pub(super) async fn get_adjacent(&self, query: &Query, input: Output) -> Result<Output> {
-        let Output::Elements(edges) = self.get_elements(query, input).await? else {
+        let mut values = collect(input.into_values()?, &self.budget).await?;
+        // The id of an edge is at no end of it, so nothing is beside it; an edge of the graph stands for its source.
+        values.retain(|value| !matches!(value, Value::EdgeId(_)));
+        let seeds = self.seeds_of(values)?;
+        let Output::Elements(edges) = self.around(query, seeds).await? else {
             return Ok(Output::Nothing);
         };
         let adjacent = |batch: Vec<Element>| {
@@ -183,6 +207,9 @@ impl Executor {
         let seeds = self.seeds(input).await?;
         if others.is_empty() {
             return Ok(chained(Vec::new()));
+        }
+        if seeds.vertices.is_empty() && !seeds.edges.is_empty() {
+            return Err(Error::invalid("a set has vertices, not edges"));
         }
         self.get_joined(query, seeds.vertices, others.iter().cloned().collect()).await
     }
@@ -214,6 +241,7 @@ impl Executor {
         query: &Query,
         mut ranges: Vec<[Value; 2]>,
     ) -> Result<Output> {
+        ranges.retain(|ends| !ends.iter().any(|end| self.passes_over(end)));
         ranges.sort();
         let mut merged: Vec<[Value; 2]> = Vec::new();
         for [first, last] in ranges {

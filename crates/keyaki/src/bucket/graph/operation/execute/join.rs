@@ -57,10 +57,15 @@ impl Join {
     }
 
     fn pair(&self, item: Value, found: Vec<Value>, names: [&str; 2], pairs: &mut Vec<Value>) {
+        // A tuple, as Gaffer shows one: its values by side, none where there is no partner.
         let mut push = |partner: Value| {
+            let mut values = Map::new(MapKind::Linked);
+            let sides = names.into_iter().zip([item.clone(), partner]);
+            for (name, value) in sides.filter(|(_, value)| !value.is_null()) {
+                values.insert(name.into(), value);
+            }
             let mut pair = Map::new(MapKind::Linked);
-            pair.insert(names[0].into(), item.clone());
-            pair.insert(names[1].into(), partner);
+            pair.insert("values".into(), Value::Map(Box::new(values)));
             pairs.push(Value::Map(Box::new(pair)));
         };
         match (self.kind, found.is_empty()) {

@@ -151,7 +151,7 @@ impl Executor {
                 self.get_ranges(query, ranges.clone()).await?
             }
             Operation::GetWalks(walks) => self.get_walks(walks, input).await?,
-            Operation::Aggregate(view) => self.aggregate(view, input).await?,
+            Operation::Aggregate(how) => self.aggregate(how, input).await?,
             Operation::Filter(filter) => elements::filter(filter, input, now_ms)?,
             Operation::Transform(transforms) => elements::transform(transforms, input, now_ms)?,
             Operation::Map(functions) => self.map(functions, input).await?,

@@ -89,7 +89,7 @@ impl Parser<'_> {
             "KeyFunctionMatch" => {
                 (Some([key("firstKeyFunction")?, key("secondKeyFunction")?]), Vec::new())
             }
-            "ElementMatch" => (None, matching.texts("groupByProperties")?),
+            "ElementMatch" => (None, matching.texts("elementGroupByProperties")?),
             _ => return Err(matching.unknown("match method")),
         };
         let right: Step = self.step(spec.need("operation")?)?;

@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 use super::super::{Operation, Query, Side, Step, Walks, catalogue};
 use super::{Parser, Spec};
 use crate::bucket::graph::element::Directed;
-use crate::bucket::graph::value::Value;
+use crate::bucket::graph::value::{Value, short_name};
 use crate::bucket::graph::view::View;
 use crate::error::{Error, Result};
 
-/// Gaffer's own limit on walks.
+/// Gaffer's own limit on what a walk may find at a hop. One that comes with an operation it reads and forgets.
 const WALKS_MAX: u64 = 1_000_000;
 
 impl Parser<'_> {
@@ -20,11 +20,11 @@ impl Parser<'_> {
             "GetElements" => Operation::GetElements(self.query(spec)?),
             "GetAllElements" => Operation::GetAllElements(self.query(spec)?),
             "GetAdjacentIds" => {
-                let query = self.query_with(spec, View::edges_only)?;
-                Operation::GetAdjacentIds(query)
+                Operation::GetAdjacentIds(self.query_with(spec, self.edge_view(spec)?)?)
             }
             "GetElementsWithinSet" => Operation::GetElementsWithinSet(self.query(spec)?),
             "GetElementsBetweenSets" => {
+                spec.need("inputB")?;
                 let other = spec.list("inputB")?.unwrap_or_default();
                 Operation::GetElementsBetweenSets(self.query(spec)?, vertices(other)?)
             }
@@ -40,10 +40,10 @@ impl Parser<'_> {
     }
 
     fn query(&self, spec: &Spec<'_>) -> Result<Query> {
-        self.query_with(spec, |view| view)
+        self.query_with(spec, self.view(spec)?)
     }
 
-    fn query_with(&self, spec: &Spec<'_>, change: impl Fn(View) -> View) -> Result<Query> {
+    fn query_with(&self, spec: &Spec<'_>, view: View) -> Result<Query> {
         let side = match spec.text("includeIncomingOutGoing")? {
             None | Some("EITHER") => Side::Either,
             Some("OUTGOING") => Side::Outgoing,
@@ -51,17 +51,38 @@ impl Parser<'_> {
             Some(_) => return Err(spec.wrong("not a side of a seed", "includeIncomingOutGoing")),
         };
         let directed = spec.text("directedType")?.map_or(Ok(Directed::Either), Directed::named)?;
-        Ok(Query { view: Arc::new(change(self.view(spec)?)), side, directed })
+        let query = Query { view: Arc::new(view), side, directed };
+        if matches!(spec.short(), "GetElements" | "GetAdjacentIds") {
+            check_seeds(spec, &query)?;
+        }
+        Ok(query)
     }
 
     /// The view of an operation; several are laid over each other, and names looked up.
     fn view(&self, spec: &Spec<'_>) -> Result<View> {
+        self.compiled(&self.view_parts(spec)?)
+    }
+
+    /// The view without what it says of entities; one that then says nothing is of all edges.
+    fn edge_view(&self, spec: &Spec<'_>) -> Result<View> {
+        let mut parts = self.view_parts(spec)?;
+        for part in parts.iter_mut().filter_map(Json::as_object_mut) {
+            part.retain(|name, _| name != "entities" && name != "globalEntities");
+        }
+        self.compiled(&parts).map(View::edges_only)
+    }
+
+    fn compiled(&self, parts: &[Json]) -> Result<View> {
+        View::merged(parts, self.schema).map_err(|error| error.with("at", "view"))
+    }
+
+    fn view_parts(&self, spec: &Spec<'_>) -> Result<Vec<Json>> {
         let mut parts = Vec::new();
         for json in spec.get("view").into_iter().chain(spec.list("views")?.unwrap_or_default()) {
             parts.extend(self.named_view(json)?);
             parts.push(json.clone());
         }
-        View::merged(&parts, self.schema).map_err(|error| error.with("at", "view"))
+        Ok(parts)
     }
 
     /// The second list of a pair of lists; the first is the step's input.
@@ -96,10 +117,31 @@ impl Parser<'_> {
         Ok(Walks {
             hops,
             include_partial: spec.flag("includePartial")?.unwrap_or(false),
-            limit: spec.integer("resultsLimit")?.map_or(WALKS_MAX, |limit| limit.max(0) as u64),
+            limit: spec.integer("resultsLimit").map(|_| WALKS_MAX)?,
             condition: condition.transpose()?,
         })
     }
+}
+
+/// Refuses seeds that Gaffer fails on: none at all, and those of edges that do not say which direction they are for,
+/// where the operation does.
+fn check_seeds(spec: &Spec<'_>, query: &Query) -> Result<()> {
+    let seeds = spec.get("input").map(unwrapped).and_then(Json::as_array);
+    for seed in seeds.into_iter().flatten() {
+        let of_edge = seed.get("class").and_then(Json::as_str).map(short_name) == Some("EdgeSeed");
+        let says = |name| seed.get(name).is_some_and(|it: &Json| !it.is_null());
+        if seed.is_null() {
+            return Err(spec.wrong("a seed is null", "input"));
+        }
+        if of_edge
+            && query.directed != Directed::Either
+            && !says("directed")
+            && !says("directedType")
+        {
+            return Err(spec.wrong("an edge seed does not say which direction it is for", "input"));
+        }
+    }
+    Ok(())
 }
 
 /// How many operations of a hop read edges.

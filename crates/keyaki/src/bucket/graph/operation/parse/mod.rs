@@ -11,12 +11,12 @@ use std::cell::Cell;
 use serde_json::Value as Json;
 
 use super::catalogue::{self, Type};
-use super::{ByGroup, Comparator, EdgeVertices, Named, Operation, Step};
+use super::{Aggregation, ByGroup, Comparator, EdgeVertices, Named, Operation, Step};
 use crate::bucket::graph::koryphe::predicate;
 use crate::bucket::graph::koryphe::{BinaryOperator, Function, Predicate, Spec};
-use crate::bucket::graph::schema::Schema;
+use crate::bucket::graph::schema::{Group, Schema};
 use crate::bucket::graph::value::Value;
-use crate::bucket::graph::view::View;
+use crate::bucket::graph::view::{check_filters, check_transforms};
 use crate::error::{Error, Result};
 use get::unwrapped;
 
@@ -115,32 +115,47 @@ impl Parser<'_> {
             "Validate" => Operation::Validate {
                 skip_invalid: spec.flag("skipInvalidElements")?.unwrap_or(false),
             },
-            "Aggregate" => Operation::Aggregate(self.aggregate(spec)?.into()),
-            "Filter" => Operation::Filter(self.by_group(spec, filter)?.into()),
-            "Transform" => Operation::Transform(self.by_group(spec, transforms)?.into()),
-            "Map" => match functions(spec)?.as_slice() {
-                [] => return Err(spec.wrong("a field is missing", "functions")),
-                functions => Operation::Map(functions.to_vec()),
+            "Aggregate" => Operation::Aggregate(Aggregation::from_json(spec, self.schema)?.into()),
+            "Filter" => {
+                self.check_groups(spec, "predicates", check_filters)?;
+                Operation::Filter(self.by_group(spec, filter)?.into())
+            }
+            "Transform" => {
+                self.check_groups(spec, "functions", check_transforms)?;
+                Operation::Transform(self.by_group(spec, transforms)?.into())
+            }
+            "Map" => match (spec.get("function"), spec.get("functions")) {
+                (None, None) => return Err(spec.wrong("a field is missing", "functions")),
+                _ => Operation::Map(functions(spec)?),
             },
             "Reduce" => Operation::Reduce {
-                identity: spec.value("identity")?,
+                // Gaffer takes no class from it: an object is a map.
+                identity: spec.get("identity").map_or(Ok(Value::Null), Value::from_plain_json)?,
                 operator: BinaryOperator::from_json(spec.need("aggregateFunction")?)?,
             },
             "Sort" => Operation::Sort {
                 comparators: self.comparators(spec)?,
-                limit: spec.integer("resultLimit")?.map(|limit| limit.max(0) as usize),
+                limit: match spec.integer("resultLimit")? {
+                    Some(limit @ ..=0) => {
+                        return Err(spec
+                            .wrong("Limit cannot be less than or equal to 0", "resultLimit")
+                            .with("limit", limit));
+                    }
+                    limit => limit.map(|limit| limit as usize),
+                },
                 deduplicate: spec.flag("deduplicate")?.unwrap_or(true),
             },
             "Min" => Operation::Min(self.comparators(spec)?),
             "Max" => Operation::Max(self.comparators(spec)?),
-            "Limit" => Operation::Limit {
-                count: spec
-                    .need("resultLimit")
-                    .and(spec.integer("resultLimit"))?
-                    .unwrap_or(0)
-                    .max(0) as u64,
-                truncate: spec.flag("truncate")?.unwrap_or(true),
-            },
+            "Limit" => {
+                spec.need("resultLimit")?;
+                let count = spec.integer("resultLimit")?.unwrap_or(0);
+                let negative = |_| spec.wrong("a limit can't be negative", "resultLimit");
+                Operation::Limit {
+                    count: u64::try_from(count).map_err(negative)?,
+                    truncate: spec.flag("truncate")?.unwrap_or(true),
+                }
+            }
             "Count" => Operation::Count,
             "CountGroups" => {
                 Operation::CountGroups(spec.integer("limit")?.map(|limit| limit.max(0) as u64))
@@ -219,22 +234,26 @@ impl Parser<'_> {
         })
     }
 
-    /// A view from `{"entities": {group: {"groupBy", "elementAggregator"}}, …}`.
-    fn aggregate(&self, spec: &Spec<'_>) -> Result<View> {
-        let mut view = serde_json::Map::new();
-        for kind in ["entities", "edges"] {
-            let Some(groups) = spec.get(kind) else { continue };
-            let groups =
-                groups.as_object().ok_or_else(|| spec.wrong("groups are an object", kind))?;
-            let shown = groups.iter().map(|(name, pair)| {
-                let group_by = pair.get("groupBy").cloned().unwrap_or_default();
-                let aggregator = pair.get("elementAggregator").cloned().unwrap_or_default();
-                let shown = serde_json::json!({"groupBy": group_by, "aggregator": aggregator});
-                (name.clone(), shown)
-            });
-            view.insert(kind.into(), shown.collect::<serde_json::Map<_, _>>().into());
+    /// Refuses what elements of the groups could not go through; `field` holds it, and `check` knows.
+    fn check_groups(
+        &self,
+        spec: &Spec<'_>,
+        field: &str,
+        check: impl Fn(&[Json], &Group) -> Result<()>,
+    ) -> Result<()> {
+        for group in self.schema.groups() {
+            let (kind, global) = match group.shape().is_edge {
+                true => ("edges", "globalEdges"),
+                false => ("entities", "globalEntities"),
+            };
+            let own = spec.get(kind).and_then(|groups| groups.get(group.name()));
+            for json in own.into_iter().chain(spec.get(global)).chain(spec.get("globalElements")) {
+                let list = json.get(field).and_then(Json::as_array);
+                check(list.map_or(&[], Vec::as_slice), group)
+                    .map_err(|error| error.with("group", group.name()))?;
+            }
         }
-        View::from_json(&view.into(), self.schema)
+        Ok(())
     }
 
     fn by_group<T>(
@@ -250,6 +269,9 @@ impl Parser<'_> {
             for (name, json) in groups {
                 if self.schema.group(name).is_none_or(|group| group.shape().is_edge != is_edge) {
                     return Err(spec.wrong("a group does not exist in the schema", name));
+                }
+                if json.is_null() {
+                    return Err(spec.wrong("a group is null", name));
                 }
                 named.push((name.as_str().into(), read(json)?));
             }
