@@ -161,7 +161,18 @@ async fn at_once(mut input: Input, mut ingest: Ingest, text: &[u8]) -> Ended {
         fed?;
         ingest.end().await
     };
-    (ended.await, ingest)
+    let ended = ended.await;
+    settled(ended, ingest).await
+}
+
+/// Whoever hears that something is wrong hears what is written all the same, and finds it there.
+async fn settled(ended: keyaki::Result<()>, mut ingest: Ingest) -> Ended {
+    if ended.is_err()
+        && let Err(error) = ingest.settle().await
+    {
+        tracing::debug!(%error, "a chunk before a fault was not written");
+    }
+    (ended, ingest)
 }
 
 /// Reads blocks of text, to the end that is told; without one the rest has not arrived, and counts for nothing.
@@ -202,7 +213,8 @@ async fn write(mut ingest: Ingest, mut batches: mpsc::Receiver<Done<Option<Vec<G
         }
         Err(Error::invalid("the body ended early"))
     };
-    (ended.await, ingest)
+    let ended = ended.await;
+    settled(ended, ingest).await
 }
 
 fn answer(ingest: Ingest) -> Answer {

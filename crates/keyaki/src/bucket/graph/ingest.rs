@@ -186,6 +186,14 @@ impl Ingest {
         self.wait_until_writing(0).await
     }
 
+    /// Waits for the chunks that are on their way. What is left is not written.
+    ///
+    /// # Errors
+    /// Those of storage.
+    pub async fn settle(&mut self) -> Result<()> {
+        self.wait_until_writing(0).await
+    }
+
     /// What became of the input so far, but for chunks that are still on their way.
     #[must_use]
     pub fn summary(&self) -> &Summary {
