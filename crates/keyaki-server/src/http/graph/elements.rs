@@ -1,6 +1,6 @@
 //! `/elements`: elements as they arrive. A small body is read on the spot; of a large one, blocks of text go to a thread
 //! that reads them, and elements to one that writes them, so that neither waits for the other nor keeps other requests
-//! waiting. No more than a few blocks and one chunk are held.
+//! waiting. No more than a few blocks and a few chunks are held.
 
 use std::time::Duration;
 

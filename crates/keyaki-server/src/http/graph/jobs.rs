@@ -20,6 +20,7 @@ use super::execute::{PATH as EXECUTE, Prepared};
 use crate::http::answer::{Representation, value};
 use crate::http::body::{self, Whole};
 use crate::http::bounds::Held;
+use crate::http::identify::refuse;
 use crate::http::inside::{InBucket, Watch};
 use crate::http::problem::Problem;
 use crate::http::revisions::operation;
@@ -31,6 +32,10 @@ impl InBucket<'_> {
     /// `/graph/jobs`: begins one.
     pub(in crate::http) async fn start_job(&self, body: Body) -> Answer {
         let (app, principal) = (self.call.app, &self.call.principal);
+        // What is kept is kept for somebody: whom nobody knows could only fill the place of others.
+        if principal.user.is_none() {
+            return Err(refuse(principal));
+        }
         let place = app.bounds.job()?;
         let most = app.limits.body_bytes;
         let Whole { bytes, held } =
