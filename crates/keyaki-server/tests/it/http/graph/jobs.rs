@@ -42,6 +42,9 @@ fn jobs_run_and_keep_what_they_gave(server: &Server) {
     assert_eq!(add(server, &json!(edges)).status, 200);
     let ed = &server.token("ed", &["editor"], &[]);
     let chain = json!({"class": "uk.gov.gchq.gaffer.operation.impl.get.GetAllElements"});
+    // Anybody may read this graph, but what is kept is kept for somebody.
+    assert_eq!(server.ask("POST", &execute("g")).json(&chain).status, 200);
+    server.ask("POST", &(at("g") + "/graph/jobs")).json(&chain).demand_problem(401);
     let begun = start(server, ed, &chain);
     assert_eq!(begun.status, 201, "{begun:?}");
     let id = begun.value()["jobId"].as_str().unwrap().to_owned();
