@@ -23,6 +23,7 @@ mod leavers; // processes that end in good order
 mod ledger; // what the fault tests write
 mod lost; // answers that never arrive
 mod members; // nodes of the cluster that go and come back
+mod older; // keyspaces that an older build has made
 mod process; // other processes on the same cluster
 mod proxy; // what stands between an engine and the cluster
 mod sweepers; // sweepers beside each other and beside writers

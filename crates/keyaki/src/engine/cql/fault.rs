@@ -72,12 +72,19 @@ pub fn is_unsent(error: &ExecutionError) -> bool {
 
 /// Whether a statement is none that this cluster knows.
 pub fn is_refused(error: &ExecutionError) -> bool {
+    let attempt = match error {
+        ExecutionError::LastAttemptError(attempt) => attempt,
+        ExecutionError::PrepareError(PrepareError::AllAttemptsFailed { first_attempt }) => {
+            first_attempt
+        }
+        _ => return false,
+    };
     matches!(
-        error,
-        ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+        attempt,
+        RequestAttemptError::DbError(
             DbError::SyntaxError | DbError::Invalid | DbError::ConfigError,
             _
-        ))
+        )
     )
 }
 

@@ -1,4 +1,4 @@
-//! The two tables, made by whoever comes first.
+//! The two tables, made by whoever comes first, and brought up to date by whoever finds them older.
 //!
 //! | table | key | written |
 //! |---|---|---|
@@ -6,8 +6,10 @@
 //! | `derived` | `((space, partition), sort)` | only at fixed timestamps |
 //!
 //! Both are made with `IF NOT EXISTS` and under ids that follow from their names, so that nodes that are asked to
-//! make them at the same moment make the same tables. What the engine keeps for itself lies in space 0 of both: see
-//! `own`. The version of this layout is a row there, too: a build that knows another refuses the keyspace.
+//! make them at the same moment make the same tables. Columns that an older build did not have are added, and the option
+//! that keeps transactions whole is set: both come out the same however many do it at once. What the engine keeps for
+//! itself lies in space 0 of both: see `own`. The version of this layout is a row there, too, for what can't be
+//! added: a build that knows another refuses the keyspace.
 
 use scylla::client::session::Session;
 use uuid::Uuid;
@@ -22,7 +24,40 @@ pub const FORMAT: &[u8] = b"1";
 const OPTIONS: &str = "speculative_retry = '50ms'";
 /// A read that repaired the rows it read, and no others, would leave a replica with half of a transaction. Where there is
 /// no such option, a read repairs.
-const WHOLE: &str = " AND read_repair = 'NONE'";
+const READ_REPAIR: &str = "NONE";
+
+struct Table {
+    name: &'static str,
+    columns: &'static [(&'static str, &'static str)],
+    key: &'static str,
+    /// Whether its rows change together.
+    transactions: bool,
+}
+
+const TABLES: [Table; 2] = [
+    Table {
+        name: "home",
+        columns: &[
+            ("bucket", "bigint"),
+            ("partition", "blob"),
+            ("space", "int"),
+            ("sort", "blob"),
+            ("value", "blob"),
+            ("latest", "bigint"),
+            ("pending", "blob"),
+            ("version", "bigint"),
+            ("folded", "blob"),
+        ],
+        key: "(bucket, partition), space, sort",
+        transactions: true,
+    },
+    Table {
+        name: "derived",
+        columns: &[("space", "int"), ("partition", "blob"), ("sort", "blob"), ("value", "blob")],
+        key: "(space, partition), sort",
+        transactions: false,
+    },
+];
 
 /// The keyspace of a replication setting: one each, since replication is a keyspace's.
 pub fn keyspace(settings: &CqlSettings) -> String {
@@ -68,39 +103,94 @@ pub async fn create(session: &Session, keyspace: &str, replication: &Replication
             factors.iter().map(factor).collect::<Vec<_>>().join(", ")
         }
     };
-    let home = |options: &str| {
-        format!(
-            "CREATE TABLE IF NOT EXISTS {keyspace}.home (bucket bigint, partition blob, space int, \
-             sort blob, value blob, latest bigint, pending blob, version bigint, folded blob, \
-             PRIMARY KEY ((bucket, partition), space, sort)) \
-             WITH ID = '{}' AND {OPTIONS}{options}",
-            table_id(keyspace, "home")
-        )
-    };
-    let statements = [
-        format!(
-            "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = \
-             {{'class': 'NetworkTopologyStrategy', {replication}}}"
-        ),
-        home(WHOLE),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {keyspace}.derived (space int, partition blob, sort blob, \
-             value blob, PRIMARY KEY ((space, partition), sort)) \
-             WITH ID = '{}' AND {OPTIONS}",
-            table_id(keyspace, "derived")
-        ),
-    ];
-    for statement in statements {
-        let made = session.query_unpaged(statement.clone(), &[]).await;
-        let made = match made {
-            Err(error) if statement.ends_with(WHOLE) && fault::is_refused(&error) => {
-                session.query_unpaged(home(""), &[]).await
-            }
-            made => made,
-        };
-        made.map_err(fault::executing)?;
+    let made = format!(
+        "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = \
+         {{'class': 'NetworkTopologyStrategy', {replication}}}"
+    );
+    session.query_unpaged(made, &[]).await.map_err(fault::executing)?;
+    for table in &TABLES {
+        table.create(session, keyspace).await?;
+        table.add_columns(session, keyspace).await?;
+        table.keep_whole(session, keyspace).await?;
     }
     Ok(())
+}
+
+impl Table {
+    async fn create(&self, session: &Session, keyspace: &str) -> Result<()> {
+        let columns: Vec<_> =
+            self.columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+        let made = format!(
+            "CREATE TABLE IF NOT EXISTS {keyspace}.{} ({}, PRIMARY KEY ({})) WITH ID = '{}' AND {OPTIONS}",
+            self.name,
+            columns.join(", "),
+            self.key,
+            table_id(keyspace, self.name)
+        );
+        if self.transactions {
+            let whole = format!("{made} AND read_repair = '{READ_REPAIR}'");
+            match session.query_unpaged(whole, &[]).await {
+                Err(error) if fault::is_refused(&error) => {}
+                answer => return answer.map(drop).map_err(fault::executing),
+            }
+        }
+        session.query_unpaged(made, &[]).await.map(drop).map_err(fault::executing)
+    }
+
+    async fn add_columns(&self, session: &Session, keyspace: &str) -> Result<()> {
+        for (name, kind) in self.missing(session, keyspace).await? {
+            let added = format!("ALTER TABLE {keyspace}.{} ADD {name} {kind}", self.name);
+            match session.query_unpaged(added, &[]).await {
+                // Somebody else was faster, or it can't be done.
+                Err(error) if fault::is_refused(&error) => {
+                    let missing = self.missing(session, keyspace).await?;
+                    if missing.iter().any(|(still, _)| *still == name) {
+                        return Err(fault::executing(error).with("column", name));
+                    }
+                }
+                answer => drop(answer.map_err(fault::executing)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Columns that it has not.
+    async fn missing(
+        &self,
+        session: &Session,
+        keyspace: &str,
+    ) -> Result<Vec<(&'static str, &'static str)>> {
+        let query = "SELECT column_name FROM system_schema.columns \
+                     WHERE keyspace_name = ? AND table_name = ?";
+        let rows = session.query_unpaged(query, (keyspace, self.name)).await;
+        let rows = rows.map_err(fault::executing)?.into_rows_result().map_err(fault::misread)?;
+        let mut there = Vec::new();
+        for row in rows.rows::<(String,)>().map_err(fault::misread)? {
+            there.push(row.map_err(fault::misread)?.0);
+        }
+        let absent = |(name, _): &&(&str, &str)| !there.iter().any(|column| column == name);
+        Ok(self.columns.iter().filter(absent).copied().collect())
+    }
+
+    async fn keep_whole(&self, session: &Session, keyspace: &str) -> Result<()> {
+        if !self.transactions {
+            return Ok(());
+        }
+        let query = "SELECT read_repair FROM system_schema.tables \
+                     WHERE keyspace_name = ? AND table_name = ?";
+        let rows = match session.query_unpaged(query, (keyspace, self.name)).await {
+            // Its own tables have no such column.
+            Err(error) if fault::is_refused(&error) => return Ok(()),
+            rows => rows.map_err(fault::executing)?.into_rows_result().map_err(fault::misread)?,
+        };
+        let set = rows.maybe_first_row::<(Option<&str>,)>().map_err(fault::misread)?;
+        if set.is_none_or(|(set,)| set == Some(READ_REPAIR)) {
+            return Ok(());
+        }
+        let altered =
+            format!("ALTER TABLE {keyspace}.{} WITH read_repair = '{READ_REPAIR}'", self.name);
+        session.query_unpaged(altered, &[]).await.map(drop).map_err(fault::executing)
+    }
 }
 
 /// Two nodes that make a table at the same moment would give it different ids, and the cluster two tables.
