@@ -359,7 +359,8 @@ fn transaction<'a>(
         batch.push(&statements.prune_marks, [home[0], home[1], own, Arg::Tid(old)]);
     }
     let mut expectations: HashMap<&[u8], Arg<'a>> = HashMap::new();
-    if conditions {
+    // Where there is no head there are no cells, and the head's own condition says all.
+    if conditions && latest.is_some() {
         for (key, expect) in proposal.expectations {
             let value = match expect {
                 Expect::Equals(value) => Arg::Bytes(value),
