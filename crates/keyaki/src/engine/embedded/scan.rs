@@ -77,18 +77,23 @@ pub fn begin(
     Ok(Box::new(EmbeddedScan::Begun(block, rest)))
 }
 
+/// How a cell is read that is in memory: made once, for all readers.
+pub fn in_memory() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_read_tier(ReadTier::BlockCache);
+    options
+}
+
 /// One cell's stored value, as readers see it.
 pub async fn read(
-    db: &Arc<DB>,
+    shared: &Shared,
     space: Arc<Space>,
     key: Vec<u8>,
     now: Time,
 ) -> Result<Option<Vec<u8>>> {
-    let mut in_memory = ReadOptions::default();
-    in_memory.set_read_tier(ReadTier::BlockCache);
-    let found = match db.get_opt(&key, &in_memory) {
+    let found = match shared.db.get_opt(&key, &shared.in_memory) {
         Err(error) if needs_disk(&error) => {
-            let (db, key) = (db.clone(), key.clone());
+            let (db, key) = (shared.db.clone(), key.clone());
             blocking(move || reading(db.get(key))).await?
         }
         answer => reading(answer)?,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rocksdb::{DB, WriteBatch, WriteOptions};
+use rocksdb::{DB, ReadOptions, WriteBatch, WriteOptions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::bulk::{self, BulkFiles};
@@ -64,6 +64,8 @@ type Reply<T> = oneshot::Sender<Result<T>>;
 pub struct Shared {
     /// RocksDB.
     pub db: Arc<DB>,
+    /// How one cell is read that is in memory.
+    pub in_memory: ReadOptions,
     /// The spaces and their rules.
     pub spaces: Arc<Spaces>,
     /// The clock that never falls behind a commit.
