@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use keyaki::catalog::{Principal, Snapshot, digest_of};
 use keyaki::cell::visibility::Authorisations;
 
@@ -14,7 +14,9 @@ use crate::access::signature::{
 
 const SCHEME: &str = "bearer ";
 /// Narrows what a request may see.
-const AUTHS: &str = "keyaki-auths";
+static AUTHS: HeaderName = HeaderName::from_static("keyaki-auths");
+static SIGNATURE: HeaderName = HeaderName::from_static("signature");
+static SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
 
 /// Marks a request that brings a body, however that is announced.
 #[derive(Clone, Copy)]
@@ -47,29 +49,27 @@ impl App {
             if record.expires.is_some_and(|expires| expires <= self.now_seconds()) {
                 return Err(unauthenticated("the token has expired"));
             }
-            return Ok(Principal {
-                user: Some(record.user.clone()),
-                roles: record.roles.clone(),
-                auths: record.auths.clone(),
-                services: Vec::new(),
-            });
+            return Ok(known.principal.clone());
         }
         let Some(keys) = &self.jwt else { return Err(unauthenticated("the token is not known")) };
         let claims = keys.verify(token, self.now_seconds()).map_err(|bad| {
             tracing::debug!(%bad, "a JWT was refused");
             unauthenticated("the token is not valid")
         })?;
+        let auths = Authorisations::new(claims.auths).map_err(|_| {
+            Problem::new(&problem::FORBIDDEN, "the token's authorisations can't be used")
+        })?;
         Ok(Principal {
             user: Some(claims.subject),
-            roles: claims.roles,
-            auths: claims.auths,
+            roles: claims.roles.into(),
+            auths,
             services: Vec::new(),
         })
     }
 
     fn services(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<String>, Problem> {
-        if !request.headers.contains_key("signature-input")
-            && !request.headers.contains_key("signature")
+        if !request.headers.contains_key(&SIGNATURE_INPUT)
+            && !request.headers.contains_key(&SIGNATURE)
         {
             return Ok(Vec::new());
         }
@@ -114,18 +114,16 @@ impl App {
 
 /// The cells that a request may see: all that its caller may, or fewer.
 pub fn authorisations(principal: &Principal, request: &Parts) -> Result<Authorisations, Problem> {
-    let held = Authorisations::new(principal.auths.iter().map(String::as_str)).map_err(|_| {
-        Problem::new(&problem::FORBIDDEN, "the token's authorisations can't be used")
-    })?;
+    let held = &principal.auths;
     let mut wanted: Vec<&str> = Vec::new();
     let mut narrowed = false;
-    for value in request.headers.get_all(AUTHS) {
+    for value in request.headers.get_all(&AUTHS) {
         narrowed = true;
         let text = value.to_str().map_err(|_| Problem::bad_request("Keyaki-Auths is not text"))?;
         wanted.extend(text.split(',').map(str::trim).filter(|term| !term.is_empty()));
     }
     if !narrowed {
-        return Ok(held);
+        return Ok(held.clone());
     }
     if let Some(more) = wanted.iter().find(|term| !held.contains(term)) {
         return Err(Problem::new(

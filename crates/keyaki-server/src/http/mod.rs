@@ -28,6 +28,7 @@ mod shapes;
 mod tokens;
 mod wire;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -117,7 +118,7 @@ impl App {
         self.cors.mark(&parts.headers, headers);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Ok(id) = HeaderValue::from_str(&id) {
-            headers.insert("x-request-id", id);
+            headers.insert(operations::REQUEST_ID.clone(), id);
         }
         let (status, took) = (response.status(), begun.elapsed());
         self.metrics.count(&parts.method, route, status, took);
@@ -127,7 +128,7 @@ impl App {
     }
 
     /// The path, with the host's bucket and domain before it if the host names one.
-    async fn locate(&self, parts: &Parts) -> Result<Path, Problem> {
+    async fn locate<'r>(&self, parts: &'r Parts) -> Result<Path<'r>, Problem> {
         if parts.uri.path().len() > self.limits.uri_bytes {
             return Err(Problem::new(&problem::URI_TOO_LONG, "the address is too long"));
         }
@@ -151,7 +152,7 @@ impl App {
         {
             let snapshot = self.catalog.snapshot().await?;
             if snapshot.domains.get(domain).is_some_and(|d| d.buckets.contains_key(bucket)) {
-                let front = ["v1", domain, bucket].map(str::to_owned);
+                let front = ["v1", domain, bucket].map(|name| Cow::Owned(name.to_owned()));
                 path.segments.splice(0..0, front);
             }
         }
@@ -162,7 +163,7 @@ impl App {
     async fn route(
         self: &Arc<Self>,
         parts: &Parts,
-        path: &Path,
+        path: &Path<'_>,
         body: Body,
     ) -> (&'static str, Answer) {
         let names = routes::names(path);

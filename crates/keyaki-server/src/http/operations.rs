@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use keyaki::catalog::Right;
 use keyaki::cell::Time;
 use time::OffsetDateTime;
@@ -19,13 +19,14 @@ use super::shapes::{ProblemExplained, Status};
 use super::{Answer, App, Call};
 
 const REQUEST_ID_BYTES_MAX: usize = 64;
+pub static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Differs for every request of a process; a caller may bring its own.
 pub fn request_id(headers: &HeaderMap) -> String {
     static COUNTED: AtomicU64 = AtomicU64::new(0);
     // The system is asked once.
     static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
-    let brought = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let brought = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok());
     let plain = |id: &&str| {
         (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
             && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))

@@ -3,18 +3,20 @@
 //! Segments are split at the slashes of the wire, and decoded after: `a%2Fb` is one segment with a slash in it. What
 //! could be read in two ways is refused: bad percent-encoding, bytes that are no UTF-8, control characters, and dot segments.
 
+use std::borrow::Cow;
+
 use super::problem::Problem;
 
 /// Decoded segments, and whether a slash follows the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
-    pub segments: Vec<String>,
+pub struct Path<'r> {
+    pub segments: Vec<Cow<'r, str>>,
     pub slash: bool,
 }
 
-impl Path {
+impl<'r> Path<'r> {
     /// Decodes the path of a request target.
-    pub fn parse(raw: &str) -> Result<Self, Problem> {
+    pub fn parse(raw: &'r str) -> Result<Self, Problem> {
         let bad = |why: &str| Problem::bad_request(why).with("at", "path");
         let rest =
             raw.strip_prefix('/').ok_or_else(|| bad("the path does not begin with a slash"))?;
@@ -40,9 +42,9 @@ impl Path {
 }
 
 /// Undoes percent-encoding, strictly.
-pub fn decode(text: &str) -> Result<String, Problem> {
+pub fn decode(text: &str) -> Result<Cow<'_, str>, Problem> {
     if !text.contains('%') {
-        return Ok(text.to_owned());
+        return Ok(Cow::Borrowed(text));
     }
     let bad = |why: &str| Problem::bad_request(why).with("text", text);
     let mut bytes = Vec::with_capacity(text.len());
@@ -58,7 +60,8 @@ pub fn decode(text: &str) -> Result<String, Problem> {
             _ => return Err(bad("percent-encoding is broken")),
         }
     }
-    String::from_utf8(bytes).map_err(|_| bad("percent-encoded bytes are not UTF-8"))
+    let decoded = String::from_utf8(bytes);
+    decoded.map(Cow::Owned).map_err(|_| bad("percent-encoded bytes are not UTF-8"))
 }
 
 /// The parameters of a query, each at most once and none that is not known.
@@ -70,7 +73,8 @@ impl Query {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in raw.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (decode(name)?, decode(&value.replace('+', " "))?);
+            let name = decode(name)?.into_owned();
+            let value = decode(&value.replace('+', " "))?.into_owned();
             if !known.contains(&&name[..]) {
                 return Err(
                     Problem::bad_request("unknown query parameter").with("parameter", &name)

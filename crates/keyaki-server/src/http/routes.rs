@@ -299,7 +299,7 @@ fn allowed(operations: &[Operation]) -> HeaderValue {
 
 impl Route {
     /// The values of the parameters, if the path is of this form.
-    fn fit<'a>(&self, path: &'a Path) -> Option<Vec<&'a str>> {
+    fn fit<'a>(&self, path: &'a Path<'_>) -> Option<Vec<&'a str>> {
         if path.segments.len() != self.segments.len() {
             return None;
         }
@@ -308,15 +308,10 @@ impl Route {
         if slash_counts && self.template.ends_with('/') != path.slash {
             return None;
         }
-        let mut at = Vec::new();
-        for (segment, wanted) in path.segments.iter().zip(&self.segments) {
-            match wanted {
-                Some(literal) if literal == segment => {}
-                Some(_) => return None,
-                None => at.push(&segment[..]),
-            }
-        }
-        Some(at)
+        let pairs = || path.segments.iter().zip(&self.segments);
+        let fits = pairs().all(|(segment, wanted)| wanted.is_none_or(|wanted| wanted == segment));
+        let at = || pairs().filter(|(_, wanted)| wanted.is_none()).map(|(segment, _)| &segment[..]);
+        fits.then(|| at().collect())
     }
 }
 
@@ -328,7 +323,7 @@ pub struct Found<'a> {
 
 /// Finds the way. Where a path means different things in buckets of different types, that of this type is taken; a
 /// path that its type has not leads to where others have it, and is refused there.
-pub fn find(path: &Path, kind: Option<Of>) -> Option<Found<'_>> {
+pub fn find<'a>(path: &'a Path<'_>, kind: Option<Of>) -> Option<Found<'a>> {
     let mut first = None;
     for route in ROUTES.iter() {
         if let Some(at) = route.fit(path) {
@@ -342,7 +337,7 @@ pub fn find(path: &Path, kind: Option<Of>) -> Option<Found<'_>> {
 }
 
 /// Domain and bucket of a path that leads into one.
-pub fn names(path: &Path) -> Option<(&str, &str)> {
+pub fn names<'a>(path: &'a Path<'_>) -> Option<(&'a str, &'a str)> {
     match &path.segments[..] {
         [version, domain, bucket, rest @ ..] if version == "v1" => {
             (!rest.is_empty() || path.slash).then_some((domain, bucket))

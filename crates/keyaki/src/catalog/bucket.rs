@@ -43,6 +43,12 @@ pub enum OpenKind {
     Graph(Graph),
 }
 
+impl std::fmt::Debug for OpenBucket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenBucket").field("tid", &self.tid).finish_non_exhaustive()
+    }
+}
+
 impl OpenBucket {
     /// Its cells.
     #[must_use]
@@ -271,10 +277,19 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` if its backend is not configured; those of the engine.
     pub async fn open_bucket(&self, domain: &str, entry: &BucketEntry) -> Result<Arc<OpenBucket>> {
-        let open = self.inner.open_bucket(domain, entry).await?;
-        open.asked_for.store(true, Relaxed);
-        self.inner.count_domain(domain).await?;
-        Ok(open)
+        let open = match entry.open.get() {
+            Some(open) => open,
+            None => {
+                let open = self.inner.open_bucket(domain, entry).await?;
+                self.inner.count_domain(domain).await?;
+                entry.open.get_or_init(|| open)
+            }
+        };
+        // Most find it so: writing what is there already would hold up all others.
+        if !open.asked_for.load(Relaxed) {
+            open.asked_for.store(true, Relaxed);
+        }
+        Ok(open.clone())
     }
 }
 

@@ -1,14 +1,18 @@
 //! Who a request comes from, once that is known.
 
-/// A caller with what it was given.
+use std::sync::Arc;
+
+use crate::cell::visibility::Authorisations;
+
+/// A caller with what it was given. A clone shares most of it: every request has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Principal {
     /// Its name; none for somebody unknown.
     pub user: Option<String>,
     /// Its roles.
-    pub roles: Vec<String>,
+    pub roles: Arc<[String]>,
     /// Authorisations that open cells to it.
-    pub auths: Vec<String>,
+    pub auths: Authorisations,
     /// Fingerprints of the services that have signed the request.
     pub services: Vec<String>,
 }

@@ -1,11 +1,13 @@
 //! The whole catalog as it was at one moment, ready to be asked.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 
 use super::acl::CompiledAcl;
+use super::bucket::OpenBucket;
+use super::principal::Principal;
 use super::record::{Birth, BucketRecord, DomainRecord, Grave, ServiceRecord, TokenRecord};
 use crate::cell::Tid;
 use crate::cell::parts::{Parts, PartsReader};
@@ -39,6 +41,8 @@ pub struct BucketEntry {
     /// How it is set.
     pub record: BucketRecord,
     pub(super) acl: Option<CompiledAcl>,
+    /// The same, open, once anybody has used it as it is set here.
+    pub(super) open: OnceLock<Arc<OpenBucket>>,
 }
 
 impl BucketEntry {
@@ -60,6 +64,22 @@ pub struct Token {
     pub id: Tid,
     /// What it gives.
     pub record: TokenRecord,
+    /// Who has it.
+    pub principal: Principal,
+}
+
+impl Token {
+    fn new(id: Tid, record: TokenRecord) -> Result<Self> {
+        let auths = Authorisations::new(record.auths.iter().map(String::as_str))
+            .map_err(|bad| Error::corrupt("token opens nothing").because(bad))?;
+        let principal = Principal {
+            user: Some(record.user.clone()),
+            roles: record.roles.clone().into(),
+            auths,
+            services: Vec::new(),
+        };
+        Ok(Self { id, record, principal })
+    }
 }
 
 /// The catalog at one moment.
@@ -170,13 +190,14 @@ impl Snapshot {
                 let (domain, name) = (text(&mut parts, cell)?, text(&mut parts, cell)?);
                 let record: BucketRecord = json(cell)?;
                 let acl = record.settings.acl.as_ref().map(|acl| acl.compile()).transpose()?;
-                buckets.push((domain, name, BucketEntry { tid: tid(&record.tid)?, record, acl }));
+                let (tid, open) = (tid(&record.tid)?, OnceLock::new());
+                buckets.push((domain, name, BucketEntry { tid, record, acl, open }));
             }
             b"t" => {
                 let id = parts.fixed::<16>().map_err(damaged)?;
                 let id = Tid::from_bytes(*id)
                     .map_err(|bad| Error::corrupt("token has no id").because(bad))?;
-                let token = Arc::new(Token { id, record: json(cell)? });
+                let token = Arc::new(Token::new(id, json(cell)?)?);
                 self.by_digest.insert(token.record.digest.clone(), token.clone());
                 self.tokens.insert(id, token);
             }

@@ -31,7 +31,7 @@ const PAGES: [(&str, &str); 4] = [
 pub async fn prepare(catalog: &Catalog) -> Result<()> {
     let by = Principal {
         user: Some("demo".to_owned()),
-        roles: vec![ADMIN.to_owned()],
+        roles: [ADMIN.to_owned()].into(),
         ..Principal::default()
     };
     if catalog.snapshot().await?.domains.contains_key(DOMAIN) {

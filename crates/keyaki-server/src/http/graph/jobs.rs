@@ -47,7 +47,7 @@ impl InBucket<'_> {
             operation(self.headers(), &self.caller, "job", PATH, &[parameters.as_ref()])?;
         let prepared = self.prepare(&step, &bytes)?;
         let jobs = self.graph()?.jobs();
-        let (user, roles) = (principal.user.clone(), principal.roles.clone());
+        let (user, roles) = (principal.user.clone(), principal.roles.to_vec());
         let auths = &self.caller.authorisations;
         let begun = jobs.begin(user, roles, auths, step.overview(), operation.as_ref());
         let ((id, job), replayed) = begun.await?;

@@ -58,7 +58,7 @@ impl InBucket<'_> {
         let (domain, entry) = self.call.find_bucket(self.names)?;
         Ok(Who {
             user: principal.user.clone(),
-            roles: principal.roles.clone(),
+            roles: principal.roles.to_vec(),
             administers: entry.is_owned_by(domain, principal),
         })
     }

@@ -10,21 +10,26 @@ use super::{HeadLimits, REFUSED};
 /// What the rest of the request line needs, besides the target.
 const LINE_BYTES_MORE: usize = 64;
 
+const PLAIN_BYTES_MAX: usize = 4 << 10;
+
 /// By byte: whether it may be in a token. Every head has hundreds of them.
-const IS_TOKEN: [bool; 256] = {
-    let mut is_token = [false; 256];
+const IS_TOKEN: [bool; 256] = letters_digits_and(b"!#$%&'*+-.^_`|~");
+/// By byte: whether it may be anywhere in a path and its query.
+const IS_PLAIN: [bool; 256] = letters_digits_and(b"-._~!$&'()*+,;=:@%/?");
+
+const fn letters_digits_and(mut others: &[u8]) -> [bool; 256] {
+    let mut among = [false; 256];
     let mut byte: u8 = 0;
     while byte < 0x80 {
-        is_token[byte as usize] = byte.is_ascii_alphanumeric();
+        among[byte as usize] = byte.is_ascii_alphanumeric();
         byte += 1;
     }
-    let mut others: &[u8] = b"!#$%&'*+-.^_`|~";
     while let [other, rest @ ..] = others {
-        is_token[*other as usize] = true;
+        among[*other as usize] = true;
         others = rest;
     }
-    is_token
-};
+    among
+}
 
 /// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,9 +101,15 @@ impl Head {
         if target.len() > limits.target_bytes {
             return Err(too_long());
         }
-        match target.parse::<Uri>() {
-            Ok(_) if target.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
-            _ => Err(bad("the target is no address")),
+        // Most are plain and short, and need not be parsed to be known for addresses.
+        let plain = target.starts_with('/')
+            && target.len() < PLAIN_BYTES_MAX
+            && target.bytes().all(|byte| IS_PLAIN[usize::from(byte)]);
+        match plain
+            || (target.bytes().all(|b| b.is_ascii_graphic()) && target.parse::<Uri>().is_ok())
+        {
+            true => Ok(()),
+            false => Err(bad("the target is no address")),
         }
     }
 
