@@ -78,6 +78,14 @@ impl InBucket<'_> {
         Ok(response)
     }
 
+    /// `/graph/jobs/schedule`: Gaffer would begin it again and again.
+    pub(in crate::http) fn schedule_job(&self) -> Answer {
+        self.graph()?;
+        Err(Problem::bad_request(
+            "jobs run once here, and can't be scheduled: begin them at /graph/jobs whenever they are due",
+        ))
+    }
+
     /// `/graph/jobs`: all that the caller may see.
     pub(in crate::http) async fn jobs(&self) -> Answer {
         self.wait_for_session().await?;

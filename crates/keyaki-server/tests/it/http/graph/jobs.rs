@@ -11,6 +11,7 @@ cases! {
     jobs_run_and_keep_what_they_gave,
     jobs_have_owners_and_rights,
     jobs_that_fail_say_why,
+    jobs_run_once,
 }
 
 fn start(server: &Server, token: &str, chain: &Value) -> Reply {
@@ -122,6 +123,20 @@ fn jobs_that_fail_say_why(server: &Server) {
     assert!(none.text().contains("failed"), "{none:?}");
     start(server, rita, &json!({"class": "Nope"})).demand_problem(400);
     start(server, rita, &json!([])).demand_problem(400);
+}
+
+fn jobs_run_once(server: &Server) {
+    with_graph(server);
+    let ed = &server.token("ed", &["editor"], &[]);
+    let repeat = json!({"initialDelay": 1, "repeatPeriod": 1, "timeUnit": "HOURS"});
+    let job = json!({"repeat": repeat, "operation": {"class": "GetAllElements"}});
+    let asked = server.ask("POST", &(at("g") + "/graph/jobs/schedule")).bearer(ed).json(&job);
+    asked.demand_problem(400);
+    assert!(asked.text().contains("scheduled"), "{asked:?}");
+    let cancel = json!({"class": "CancelScheduledJob", "jobId": "x"});
+    let asked = server.ask("POST", &execute("g")).bearer(ed).json(&cancel);
+    asked.demand_problem(400);
+    assert!(asked.text().contains("scheduled"), "{asked:?}");
 }
 
 /// A job that would run for hours, if it were let.
