@@ -4,12 +4,13 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use keyaki::{Error, Result};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::config::Limits;
 
@@ -29,6 +30,8 @@ pub struct Bounds {
     ingests: Arc<Semaphore>,
     jobs: Arc<Semaphore>,
     job_turns: Arc<Semaphore>,
+    /// Whether jobs are to end.
+    jobs_end: watch::Sender<bool>,
 }
 
 /// Room that is given back when this goes.
@@ -43,6 +46,7 @@ impl Bounds {
             ingests: Arc::new(Semaphore::new(INGESTS)),
             jobs: Arc::new(Semaphore::new(JOBS)),
             job_turns: Arc::new(Semaphore::new(JOBS_AT_ONCE)),
+            jobs_end: watch::Sender::new(false),
         }
     }
 
@@ -70,6 +74,9 @@ impl Bounds {
     /// # Errors
     /// `Unavailable` if there is none.
     pub fn job(&self) -> Result<Held> {
+        if *self.jobs_end.borrow() {
+            return Err(Error::unavailable("the server runs no more jobs"));
+        }
         let held = self.jobs.clone().try_acquire_owned();
         held.map(Held).map_err(|_| Error::unavailable("too many jobs wait for their turn"))
     }
@@ -81,6 +88,19 @@ impl Bounds {
     pub async fn job_turn(&self) -> Result<Held> {
         let held = self.job_turns.clone().acquire_owned().await;
         held.map(Held).map_err(|_| Error::unavailable("the server runs no more jobs"))
+    }
+
+    /// Until jobs are to end.
+    pub async fn jobs_end(&self) {
+        // The sender is here, so this waits for nothing else.
+        let _ = self.jobs_end.subscribe().wait_for(|end| *end).await;
+    }
+
+    /// Has all jobs end, and waits until how they ended is written down; answers whether it is.
+    pub async fn end_jobs(&self, within: Duration) -> bool {
+        self.jobs_end.send_replace(true);
+        let all = self.jobs.acquire_many(JOBS as u32);
+        tokio::time::timeout(within, all).await.is_ok()
     }
 
     /// A place among the streams.

@@ -108,6 +108,7 @@ const FEED: &[&str] = &["since", "limit"];
 const INGEST: &[&str] = &["validate", "skipInvalidElements", "map", "group", "directed"];
 const ELEMENTS: &[&str] = &["split"];
 const SPLITS: &[&str] = &["parts"];
+const VERTEX: &[&str] = &["vertexClass"];
 const CHAIN: &[&str] = &["explain"];
 const EXECUTE: About = About::Chain("/graph/operations/execute");
 
@@ -183,6 +184,10 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         get(graph::element_splits, Inside(About::Path("/elements/splits"), |inside, asked| Box::pin(inside.element_splits(asked.query))))
             .with(SPLITS),
     ]),
+    in_graph("vertex", "/v1/{domain}/{bucket}/vertices/{vertex}", vec![
+        delete(graph::erase, Inside(About::Filled("/vertices/{}"), |inside, asked| Box::pin(inside.erase(asked.at[2], asked.query))))
+            .with(VERTEX),
+    ]),
     in_graph("execute", "/v1/{domain}/{bucket}/graph/operations/execute", vec![
         post(graph::execute, Inside(EXECUTE, |inside, asked| Box::pin(inside.execute(asked.query, asked.body)))).with(CHAIN),
     ]),
@@ -192,6 +197,9 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
     in_graph("jobs", "/v1/{domain}/{bucket}/graph/jobs", vec![
         get(graph::jobs, Inside(About::Path("/graph/jobs"), |inside, _| Box::pin(inside.jobs()))),
         post(graph::start_job, Inside(EXECUTE, |inside, asked| Box::pin(inside.start_job(asked.body)))),
+    ]),
+    in_graph("schedule", "/v1/{domain}/{bucket}/graph/jobs/schedule", vec![
+        post(graph::schedule_job, Inside(EXECUTE, |inside, _| Box::pin(async { inside.schedule_job() }))),
     ]),
     in_graph("job", "/v1/{domain}/{bucket}/graph/jobs/{id}", vec![
         get(graph::job, Inside(About::Filled("/graph/jobs/{}"), |inside, asked| Box::pin(inside.job(asked.at[2])))),
@@ -227,6 +235,17 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         get(graph::operation_about, Inside(About::Filled("/graph/operations/{}/{}"), |inside, asked| {
             Box::pin(async move { inside.operation_about(asked.at[2], asked.at[3]) })
         })),
+    ]),
+    in_graph("graph-properties", "/v1/{domain}/{bucket}/properties", vec![
+        get(graph::properties, Inside(About::Path("/properties"), |inside, _| Box::pin(async { inside.properties() }))),
+    ]),
+    in_graph("graph-properties", "/v1/{domain}/{bucket}/properties/{name}", vec![
+        get(graph::property, Inside(About::Filled("/properties/{}"), |inside, asked| {
+            Box::pin(async move { inside.property(asked.at[2]) })
+        })),
+    ]),
+    in_graph("graph-paths", "/v1/{domain}/{bucket}/v3/api-docs", vec![
+        get(graph::paths, Inside(About::Path("/v3/api-docs"), |inside, _| Box::pin(async { inside.graph_paths() }))),
     ]),
     in_graph("graph-version", "/v1/{domain}/{bucket}/graph/version", vec![
         get(graph::version, Inside(About::Path("/graph/version"), |inside, _| Box::pin(async { inside.graph_version() }))),

@@ -90,8 +90,14 @@ impl Server {
         }
         self.app.ready.store(false, Relaxed);
         drop(self.listener);
-        if tokio::time::timeout(ENDS_WITHIN, graceful.shutdown()).await.is_err() {
+        let connections_end = tokio::time::timeout(ENDS_WITHIN, graceful.shutdown());
+        let jobs_end = self.app.bounds.end_jobs(ENDS_WITHIN);
+        let (connections_end, jobs_end) = tokio::join!(connections_end, jobs_end);
+        if connections_end.is_err() {
             tracing::warn!("some connections did not end in time");
+        }
+        if !jobs_end {
+            tracing::warn!("some jobs did not end in time");
         }
     }
 }

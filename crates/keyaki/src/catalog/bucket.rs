@@ -351,7 +351,8 @@ fn set(
         }
     }
     let layout = form.layout.clone();
-    let record = BucketRecord { tid: edits.tid().to_string(), creator, id, settings, layout };
+    let made = there.map(|there| there.record.made.as_ref().unwrap_or(&there.record.tid).clone());
+    let record = BucketRecord { tid: edits.tid().to_string(), made, creator, id, settings, layout };
     edits.put(&Place::Bucket(domain_name.to_owned(), name.to_owned()), &record);
     touch(snapshot, domain_name, edits);
     Ok(Changed::Done((there.is_none(), edits.tid())))

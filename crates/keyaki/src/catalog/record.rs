@@ -249,6 +249,9 @@ pub struct DomainRecord {
 pub struct BucketRecord {
     /// The commit that set it last.
     pub tid: String,
+    /// The commit that made it, where that is another and was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<String>,
     /// Who made it.
     pub creator: Option<String>,
     /// Which bucket of its store it is.

@@ -46,6 +46,13 @@ pub struct BucketEntry {
 }
 
 impl BucketEntry {
+    /// The commit that made it.
+    #[must_use]
+    pub fn made(&self) -> Tid {
+        let noted = self.record.made.as_ref().and_then(|made| made.parse().ok());
+        noted.unwrap_or(self.tid)
+    }
+
     /// Where its cells are.
     pub(super) fn place(&self) -> Grave {
         let settings = &self.record.settings;

@@ -118,6 +118,10 @@ impl Source for Seen {
         let elements: Vec<Element> = copies.into_iter().map(|copy| copy.element).collect();
         Ok(Box::new(Listed(elements.into_iter())))
     }
+
+    fn puts_flags_last(&self) -> bool {
+        self.graph.package == Package::Classic
+    }
 }
 
 impl Seen {

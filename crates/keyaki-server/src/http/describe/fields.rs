@@ -22,9 +22,10 @@ pub const BY_STATE: [&str; 2] = ["cursor", "split"];
 const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
 /// What can be asked about a graph.
-const TOPICS: [&str; 10] = [
+const TOPICS: [&str; 11] = [
     "description",
     "graphId",
+    "graphCreatedTime",
     "storeType",
     "storeTraits",
     "filterFunctions",
@@ -50,7 +51,7 @@ pub fn parameters() -> impl Iterator<Item = (&'static str, Parameter)> {
 
 type Named<const N: usize> = [(&'static str, Parameter); N];
 
-fn path() -> Named<11> {
+fn path() -> Named<13> {
     let one = |name, about: &str, example: Value, schema: ObjectBuilder| {
         let parameter = field(name, ParameterIn::Path, about, schema);
         (name, parameter.required(Required::True).example(Some(example)).build())
@@ -90,6 +91,8 @@ fn path() -> Named<11> {
             text().enum_values(Some(TOPICS)),
         ),
         one("class", "A class, by its short or full name.", json!("GetElements"), text()),
+        one("vertex", "A vertex, as text.", json!("ann"), text()),
+        one("name", "The name of a property.", json!("gaffer.version"), text()),
         one(
             "about",
             "What is asked about it.",
@@ -126,7 +129,7 @@ fn revision() -> (&'static str, Parameter) {
     ("revision", parameter.build())
 }
 
-fn query() -> Named<14> {
+fn query() -> Named<15> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Query, about, schema).build())
     };
@@ -162,6 +165,7 @@ fn query() -> Named<14> {
         one("map", "Of CSV: what columns are to be called, as `column:name,column:name`.", text()),
         one("group", "Of CSV: the group of rows that name none.", text()),
         one("directed", "Of CSV: whether edges have a direction that do not say so.", flag()),
+        one("vertexClass", "The class of the vertex, where the schema has several.", text()),
         one("explain", "Whether to answer what the chain costs, not what it gives.", flag()),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::sketch::Sketch;
 use crate::http::problem;
-use crate::http::shapes::{Explained, IngestSummary, SplitShown};
+use crate::http::shapes::{Erased, Explained, IngestSummary, SplitShown};
 
 pub const TAG: &str = "Graph";
 
@@ -45,6 +45,17 @@ pub fn element_splits(s: Sketch) -> Sketch {
     .for_anybody()
     .takes_by_state(&["Keyaki-Session"])
     .answers_items::<SplitShown>("The parts of each group.")
+}
+
+pub fn erase(s: Sketch) -> Sketch {
+    s.says(
+        "eraseVertex",
+        TAG,
+        "Erases a vertex",
+        "Its entities, and all edges that touch it, whoever may see them. For owners of the bucket.",
+    )
+    .refuses(&[&problem::INVALID])
+    .answers_json::<Erased>(200, "How many elements there were; none if it is done again.")
 }
 
 fn chain(s: Sketch) -> Sketch {
@@ -162,4 +173,37 @@ pub fn operation_about(s: Sketch) -> Sketch {
     s.says("graphOperationAbout", TAG, "What may follow an operation, or an example of it", "")
         .for_anybody()
         .answers_any("Classes, or an operation.")
+}
+
+pub fn schedule_job(s: Sketch) -> Sketch {
+    s.says(
+        "scheduleJob",
+        TAG,
+        "Would begin a chain again and again",
+        "Jobs here run once: this is always refused, and says so.",
+    )
+    .for_anybody()
+}
+
+pub fn properties(s: Sketch) -> Sketch {
+    s.says("graphProperties", TAG, "The properties of the system", "As Gaffer tells them.")
+        .for_anybody()
+        .answers_any("Values by names.")
+}
+
+pub fn property(s: Sketch) -> Sketch {
+    s.says("graphProperty", TAG, "A property of the system", "")
+        .for_anybody()
+        .answers_plain("Its value.")
+}
+
+pub fn paths(s: Sketch) -> Sketch {
+    s.says(
+        "graphPaths",
+        TAG,
+        "The paths of a graph",
+        "Where Gaffer's generators of clients look for them; `/openapi.json` tells more.",
+    )
+    .for_anybody()
+    .answers_any("The paths, with their methods.")
 }

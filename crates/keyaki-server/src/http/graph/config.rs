@@ -1,6 +1,9 @@
 //! What Gaffer's clients ask about a graph before they ask it anything: its schema, and what can be said to it.
 
+use std::collections::BTreeMap;
+
 use keyaki::bucket::graph::koryphe::catalogue::{self as koryphe, Known};
+use keyaki::bucket::graph::koryphe::date;
 use keyaki::bucket::graph::operation::catalogue::{self as operations, Described, Field};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -9,11 +12,17 @@ use crate::http::Answer;
 use crate::http::answer::Representation;
 use crate::http::inside::InBucket;
 use crate::http::problem::Problem;
+use crate::http::routes::{self, Of};
 
 /// What the store calls itself.
 const STORE: &str = "keyaki";
 /// The version of Gaffer whose answers ours are compared with.
 const GAFFER: &str = "2.3.2";
+const PROPERTIES: [(&str, &str); 3] = [
+    ("gaffer.version", GAFFER),
+    ("koryphe.version", "2.6.0"),
+    ("keyaki.version", env!("CARGO_PKG_VERSION")),
+];
 
 impl InBucket<'_> {
     /// `/graph/config/schema`.
@@ -38,6 +47,10 @@ impl InBucket<'_> {
         match topic {
             "description" => self.text(&format!("{}/{}", self.names.0, self.names.1)),
             "graphId" => self.text(self.names.1),
+            "graphCreatedTime" => {
+                let made_ms = self.entry.made().time().micros() / 1000;
+                self.text(&date::format_with(made_ms as i64, date::CREATED))
+            }
             "storeType" => self.text(STORE),
             "storeTraits" => self.told(&keyaki::bucket::graph::operation::TRAITS),
             "filterFunctions" => self.told(&classes(koryphe::predicates())),
@@ -69,6 +82,30 @@ impl InBucket<'_> {
             .map(|(name, class)| (name.to_owned(), json!(class)))
             .collect();
         self.told(&fields)
+    }
+
+    /// `/properties`: of Gaffer's, those that say something here.
+    pub(in crate::http) fn properties(&self) -> Answer {
+        self.graph()?;
+        self.told(&PROPERTIES.into_iter().collect::<BTreeMap<_, _>>())
+    }
+
+    /// `/properties/{name}`.
+    pub(in crate::http) fn property(&self, name: &str) -> Answer {
+        self.graph()?;
+        let absent = || Problem::not_found("there is no such property").with("property", name);
+        let (_, value) = PROPERTIES.iter().find(|(own, _)| *own == name).ok_or_else(absent)?;
+        self.text(value)
+    }
+
+    /// `/v3/api-docs`: the paths of a graph, as Gaffer's generators of clients look for them.
+    pub(in crate::http) fn graph_paths(&self) -> Answer {
+        self.graph()?;
+        self.told(&json!({
+            "openapi": "3.0.1",
+            "info": {"title": format!("{}/{}", self.names.0, self.names.1), "version": GAFFER},
+            "paths": paths_inside(),
+        }))
     }
 
     /// `/graph/operations`.
@@ -106,6 +143,19 @@ impl InBucket<'_> {
         shown.bytes = text.as_bytes().to_vec();
         shown.answer(self.call.parts)
     }
+}
+
+/// What can be asked at which path of a graph.
+fn paths_inside() -> BTreeMap<&'static str, BTreeMap<String, Json>> {
+    let mut paths: BTreeMap<&str, BTreeMap<String, Json>> = BTreeMap::new();
+    for route in routes::ROUTES.iter().filter(|route| route.of == Of::Graph) {
+        let Some(path) = route.template.strip_prefix("/v1/{domain}/{bucket}") else { continue };
+        let operations = paths.entry(path).or_default();
+        for operation in &route.operations {
+            operations.insert(operation.method.as_str().to_lowercase(), json!({}));
+        }
+    }
+    paths
 }
 
 fn classes(known: &[Known]) -> Vec<&'static str> {

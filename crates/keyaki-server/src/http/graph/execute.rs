@@ -170,7 +170,7 @@ impl InBucket<'_> {
             names,
             jobs: self.seen_jobs()?,
             writer,
-            identity: (self.names.1.to_owned(), self.entry.tid.time().micros() / 1000),
+            identity: (self.names.1.to_owned(), self.entry.made().time().micros() / 1000),
         })
     }
 
@@ -242,7 +242,7 @@ pub(super) struct Prepared {
     names: NameBook,
     jobs: SeenJobs,
     writer: Option<Arc<Writer>>,
-    /// The graph's name, and when it was set up.
+    /// The graph's name, and when it was made.
     identity: (String, u64),
 }
 

@@ -52,10 +52,11 @@ impl InBucket<'_> {
         let begun = jobs.begin(user, roles, auths, step.overview(), operation.as_ref());
         let ((id, job), replayed) = begun.await?;
         if !replayed {
-            let access = if step.writes() { Access::Write } else { Access::Read };
-            let watch = self.watch(access, EXECUTE);
+            let rights = [(Access::Write, step.writes()), (Access::Read, step.reads())];
+            let watches = rights.into_iter().filter(|(_, wanted)| *wanted);
+            let watches = watches.map(|(access, _)| self.watch(access, EXECUTE)).collect();
             let app = app.clone();
-            let running = Running { app, jobs, id, watch, _held: (place, held) };
+            let running = Running { app, jobs, id, watches, _held: (place, held) };
             tokio::spawn(running.run(step, prepared));
         }
         self.begun(id, &job.told(&id.to_string()), replayed)
@@ -75,6 +76,14 @@ impl InBucket<'_> {
             headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
         }
         Ok(response)
+    }
+
+    /// `/graph/jobs/schedule`: Gaffer would begin it again and again.
+    pub(in crate::http) fn schedule_job(&self) -> Answer {
+        self.graph()?;
+        Err(Problem::bad_request(
+            "jobs run once here, and can't be scheduled: begin them at /graph/jobs whenever they are due",
+        ))
     }
 
     /// `/graph/jobs`: all that the caller may see.
@@ -124,7 +133,8 @@ struct Running {
     app: Arc<App>,
     jobs: Jobs,
     id: Tid,
-    watch: Watch,
+    /// Of each right that its chain needs.
+    watches: Vec<Watch>,
     /// A place among the jobs, and the room that its chain takes.
     _held: (Held, Held),
 }
@@ -143,14 +153,20 @@ impl Running {
                 done = &mut work => {
                     break done.unwrap_or_else(|_| Err(Error::internal("a job broke off")));
                 }
-                _ = ticks.tick() => if let Err(ended) = self.still_runs().await {
-                    work.abort();
-                    // What it was just writing is written before it is forgotten.
-                    let _ = (&mut work).await;
-                    break Err(ended);
+                _ = ticks.tick() => match self.still_runs().await {
+                    Ok(()) => continue,
+                    Err(ended) => break Err(ended),
+                },
+                () = self.app.bounds.jobs_end() => {
+                    break Err(Error::unavailable("the server was stopped"));
                 }
             }
         };
+        if !work.is_finished() {
+            work.abort();
+            // What it was just writing is written before it is forgotten.
+            let _ = (&mut work).await;
+        }
         let outcome = outcome.map_err(|error| match error.kind() {
             Kind::Internal | Kind::Corrupt => {
                 tracing::error!(%error, job = %id, "a job failed");
@@ -166,7 +182,9 @@ impl Running {
     /// Says that it still runs, as long as its caller may have it run. What can't be said now is said next time.
     async fn still_runs(&self) -> keyaki::Result<()> {
         let said = async {
-            self.watch.look().await?;
+            for watch in &self.watches {
+                watch.look().await?;
+            }
             self.jobs.renew(self.id).await
         };
         match said.await {

@@ -1,7 +1,8 @@
-//! Graphs over HTTP: elements in, chains of operations over them, at once or as jobs, and what Gaffer's clients ask about a graph.
+//! Graphs over HTTP: elements in, vertices erased, chains of operations over them, at once or as jobs, and what Gaffer's clients ask about a graph.
 
 mod config;
 mod elements;
+mod erase;
 mod execute;
 mod export;
 mod jobs;

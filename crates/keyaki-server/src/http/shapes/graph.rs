@@ -157,6 +157,13 @@ pub struct SplitShown {
     pub split: String,
 }
 
+/// What became of a vertex.
+#[derive(Serialize, ToSchema)]
+pub struct Erased {
+    /// Elements that were there.
+    pub erased: u64,
+}
+
 /// What a chain of operations cost.
 #[derive(Serialize, ToSchema)]
 pub struct Explained {

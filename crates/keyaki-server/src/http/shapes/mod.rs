@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 pub use access::{ServiceForm, ServiceShown, TokenForm, TokenMade, TokenShown};
 pub use catalog::{BucketForm, BucketShown, DomainForm, DomainListed, DomainShown};
 pub use catalog::{BucketListed, DomainUse};
-pub use graph::{Explained, IngestSummary, SplitShown};
+pub use graph::{Erased, Explained, IngestSummary, SplitShown};
 pub use items::{ChangeShown, Changes, ItemShown, RenameForm, RevisionShown};
 pub use settings::KEY;
 

@@ -275,7 +275,7 @@ fn is_ordered(graph: &Graph) -> bool {
                 | BinaryOperator::And
                 | BinaryOperator::Or
                 | BinaryOperator::FreqMap
-                | BinaryOperator::Sketch
+                | BinaryOperator::Sketch(_)
                 | BinaryOperator::VisibilityAnd
         )
     };

@@ -151,6 +151,10 @@ impl Source for Reader {
             _ => Ok(Box::new(Ahead { waiting: runs, working: VecDeque::new() })),
         }
     }
+
+    fn puts_flags_last(&self) -> bool {
+        self.graph.package().flags_last()
+    }
 }
 
 /// Seeds in the order of their keys, so that those that lie together are read together.

@@ -7,6 +7,7 @@ use keyaki::bucket::graph::{BELIEVED_FOR, JobStatus, KEPT_FOR};
 use keyaki::cell::Tid;
 use keyaki::cell::visibility::Authorisations;
 use keyaki::engine::ScanRequest;
+use keyaki::testing::graph::Package;
 use keyaki::{Error, Kind};
 use serde_json::{Value as Json, json};
 
@@ -22,7 +23,11 @@ fn who(user: &str, administers: bool) -> Who {
 }
 
 fn begin(stored: &Stored, id: Option<&str>) -> (Tid, bool) {
-    let (user, auths) = (Some("ana".to_owned()), Authorisations::new(["a"]).unwrap());
+    begin_as(stored, "ana", id)
+}
+
+fn begin_as(stored: &Stored, user: &str, id: Option<&str>) -> (Tid, bool) {
+    let (user, auths) = (Some(user.to_owned()), Authorisations::new(["a"]).unwrap());
     let repeat = id.map(operation);
     let jobs = stored.graph.jobs();
     let begun =
@@ -162,8 +167,7 @@ fn what_failed_leaves_no_results() {
 
 #[test]
 fn chains_are_told_in_short() {
-    let stored =
-        Stored::on_memory(&schema(), keyaki::testing::graph::Package::ByteEntity, &[]).unwrap();
+    let stored = Stored::on_memory(&schema(), Package::ByteEntity, &[]).unwrap();
     let short = |json: Json| {
         let names = keyaki::bucket::graph::operation::NoNames;
         Step::from_json(&json, stored.graph.schema(), &names).unwrap().overview()
@@ -178,8 +182,7 @@ fn chains_are_told_in_short() {
 
 #[test]
 fn jobs_have_these_bytes() {
-    let stored =
-        Stored::on_memory(&schema(), keyaki::testing::graph::Package::ByteEntity, &[]).unwrap();
+    let stored = Stored::on_memory(&schema(), Package::ByteEntity, &[]).unwrap();
     let (id, _) = begin(&stored, None);
     finish(&stored, id, Output::Json(json!([1])));
     let bucket = stored.graph.bucket();
@@ -200,4 +203,33 @@ fn jobs_have_these_bytes() {
     assert_eq!(cell(b"jobs".to_vec()), (id.as_bytes().to_vec(), job));
     let partition = [b"job\0", &id.as_bytes()[..]].concat();
     assert_eq!(cell(partition), (vec![0; 4], "[1]".to_owned()));
+}
+
+/// Whoever begins very many loses their own.
+#[test]
+fn jobs_push_out_those_of_their_user() {
+    const ONES_MOST: usize = 250;
+    let stored = Stored::on_memory(&schema(), Package::ByteEntity, &[]).unwrap();
+    let (anas, _) = begin(&stored, None);
+    finish(&stored, anas, Output::Nothing);
+    let mut bobs = Vec::new();
+    for _ in 0..ONES_MOST + 2 {
+        let (id, _) = begin_as(&stored, "bob", None);
+        finish(&stored, id, Output::Nothing);
+        bobs.push(id);
+    }
+    let all = stored.runtime.block_on(stored.graph.jobs().all()).unwrap();
+    let ids: Vec<Tid> = all.iter().map(|(id, _)| *id).collect();
+    assert!(ids.contains(&anas), "another's stays");
+    assert_eq!(ids.len(), ONES_MOST + 1);
+    assert!(!ids.contains(&bobs[0]) && !ids.contains(&bobs[1]), "the oldest go");
+    for _ in 0..ONES_MOST {
+        begin_as(&stored, "eve", None);
+    }
+    let jobs = stored.graph.jobs();
+    let auths = Authorisations::none();
+    let refused = jobs.begin(Some("eve".to_owned()), Vec::new(), &auths, String::new(), None);
+    let refused = stored.runtime.block_on(refused).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Unavailable, "those that run stay");
+    begin(&stored, None);
 }

@@ -276,3 +276,59 @@ fn traits_are_those_that_the_schema_uses_or_all() {
     assert_eq!(has("QUERY_AGGREGATION"), json!([true]));
     assert_eq!(has("VISIBILITY"), json!([false]));
 }
+
+#[test]
+fn an_element_without_a_group_is_refused_whoever_looks_at_it() {
+    let graph = graph();
+    let adds = |group: Json, validate: bool| {
+        let element = json!({"class": "Entity", "group": group, "vertex": "z", "properties": {}});
+        let options = json!({"validate": validate, "skipInvalidElements": !validate});
+        graph.add(&json!([element]), &options)
+    };
+    for validate in [true, false] {
+        assert!(adds(Json::Null, validate).is_err(), "{validate}");
+    }
+    assert!(adds(json!("nope"), false).is_ok(), "of a group that nobody knows, it is forgotten");
+    let shown = json!({"class": "ToList", "input": [{"class": "Entity", "vertex": "z"}]});
+    assert!(graph.ask(&shown).unwrap()[0].get("group").is_none());
+}
+
+/// Sketches of neighbours, made on the way in and folded.
+#[test]
+fn sketches_are_made_added_and_asked_about() {
+    let schema = json!({
+        "edges": {"knows": {"source": "v", "destination": "v", "directed": "b"}},
+        "entities": {"Cardinality": {"vertex": "v", "properties": {"cardinality": "hll"}}},
+        "types": {
+            "v": {"class": "String"}, "b": {"class": "Boolean"},
+            "hll": {"class": "HllSketch", "aggregateFunction": {"class": "HllSketchAggregator"}}
+        }
+    });
+    let graph = Graph::new(&schema, Package::ByteEntity, &[]).unwrap();
+    let edge = |to: &str| json!({"class": "Edge", "group": "knows", "source": "a", "destination": to, "directed": true});
+    let generate = json!({
+        "class": "GenerateElements", "input": [edge("b"), edge("c"), edge("c")],
+        "elementGenerator": {"class": "HllSketchEntityGenerator"}
+    });
+    graph.ask(&chain(&[generate, json!({"class": "AddElements"})])).unwrap();
+    let fewer = |than: i64| {
+        let filter = json!([{"selection": ["cardinality"], "predicate": {"class": "HllSketchIsLessThan", "value": than}}]);
+        let view = json!({"entities": {"Cardinality": {"postAggregationFilterFunctions": filter}}});
+        let asked = json!({"class": "GetAllElements", "view": view});
+        let mut vertices: Vec<String> = graph
+            .ask(&asked)
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entity| entity["vertex"].as_str().unwrap().to_owned())
+            .collect();
+        vertices.sort();
+        vertices
+    };
+    assert_eq!(fewer(2), ["b", "c"]);
+    assert_eq!(fewer(3), ["a", "b", "c"]);
+    let mut wrong = schema.clone();
+    wrong["types"]["hll"]["class"] = json!("org.apache.datasketches.theta.Sketch");
+    assert!(Graph::new(&wrong, Package::ByteEntity, &[]).is_err(), "an aggregator of others");
+}

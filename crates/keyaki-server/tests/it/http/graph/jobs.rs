@@ -11,6 +11,7 @@ cases! {
     jobs_run_and_keep_what_they_gave,
     jobs_have_owners_and_rights,
     jobs_that_fail_say_why,
+    jobs_run_once,
 }
 
 fn start(server: &Server, token: &str, chain: &Value) -> Reply {
@@ -122,4 +123,45 @@ fn jobs_that_fail_say_why(server: &Server) {
     assert!(none.text().contains("failed"), "{none:?}");
     start(server, rita, &json!({"class": "Nope"})).demand_problem(400);
     start(server, rita, &json!([])).demand_problem(400);
+}
+
+fn jobs_run_once(server: &Server) {
+    with_graph(server);
+    let ed = &server.token("ed", &["editor"], &[]);
+    let repeat = json!({"initialDelay": 1, "repeatPeriod": 1, "timeUnit": "HOURS"});
+    let job = json!({"repeat": repeat, "operation": {"class": "GetAllElements"}});
+    let asked = server.ask("POST", &(at("g") + "/graph/jobs/schedule")).bearer(ed).json(&job);
+    asked.demand_problem(400);
+    assert!(asked.text().contains("scheduled"), "{asked:?}");
+    let cancel = json!({"class": "CancelScheduledJob", "jobId": "x"});
+    let asked = server.ask("POST", &execute("g")).bearer(ed).json(&cancel);
+    asked.demand_problem(400);
+    assert!(asked.text().contains("scheduled"), "{asked:?}");
+}
+
+/// A job that would run for hours, if it were let.
+#[test]
+fn a_job_is_told_to_have_failed_when_its_server_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    with_graph(&server);
+    let limits = json!({"*": {"operations": 1_000_000_000}});
+    let wide = settings(json!({"schema": super::schema(), "limits": limits}));
+    assert_eq!(server.ask("PUT", &at("g")).admin().json(&wide).status, 200);
+    assert_eq!(add(&server, &json!([edge("a", "b", 1), edge("b", "a", 1)])).status, 200);
+    let ed = &server.token("ed", &["editor"], &[]);
+    let around = |operation: Value| json!({"class": "While", "condition": true, "maxRepeats": 1000, "operation": operation});
+    let hop = json!({"operations": [{"class": "GetAdjacentIds"}, {"class": "ToSet"}]});
+    let mut chain = around(around(around(hop)));
+    chain["input"] = json!([{"class": "EntitySeed", "vertex": "a"}]);
+    let begun = start(&server, ed, &chain);
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let id = begun.value()["jobId"].as_str().unwrap().to_owned();
+    assert_eq!(get(&server, ed, &format!("/{id}")).value()["status"], "RUNNING");
+    assert_eq!(server.stop(), Some(0));
+    let server = Server::on(&store, &[]);
+    let told = get(&server, ed, &format!("/{id}")).value();
+    assert_eq!(told["status"], "FAILED", "{told}");
+    assert!(told["description"].as_str().unwrap().contains("stopped"), "{told}");
 }

@@ -26,7 +26,7 @@ pub const FOREIGN: u16 = u16::MAX;
 pub struct Shape {
     /// The group's number in the schema; [`FOREIGN`] for elements that are not of it.
     pub number: u16,
-    /// The group's name.
+    /// The group's name; empty if an element was given without one.
     pub group: Box<str>,
     /// Whether they are edges.
     pub is_edge: bool,
@@ -95,7 +95,7 @@ impl Element {
     /// # Errors
     /// `Invalid` if the JSON is not that of an element.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let group = json.get("group").and_then(Json::as_str).unwrap_or("UNKNOWN");
+        let group = json.get("group").and_then(Json::as_str).unwrap_or_default();
         let ends = Ends::from_json(json)?;
         let is_edge = matches!(ends, Ends::Edge { .. });
         let mut shape = Shape { number: FOREIGN, group: group.into(), is_edge, names: Vec::new() };
@@ -132,8 +132,11 @@ impl Element {
         let class = if self.is_edge() { Class::Edge } else { Class::Entity };
         out.extend_from_slice(b"{\"class\":\"");
         out.extend_from_slice(class.full_name().as_bytes());
-        out.extend_from_slice(b"\",\"group\":");
-        write_string(&self.shape.group, out);
+        out.push(b'"');
+        if !self.shape.group.is_empty() {
+            out.extend_from_slice(b",\"group\":");
+            write_string(&self.shape.group, out);
+        }
         match &self.ends {
             Ends::Vertex(vertex) => {
                 out.extend_from_slice(b",\"vertex\":");

@@ -30,9 +30,10 @@ use crate::store::{Change, Committed, Operation, Previous};
 pub const BELIEVED_FOR: Duration = Duration::from_secs(30);
 /// How long a job is kept when it is over.
 pub const KEPT_FOR: Duration = Duration::from_secs(86_400);
-/// Jobs that are kept at most, and bytes of their results; the oldest go first.
-const JOBS_MAX: usize = 1000;
-const KEPT_BYTES_MAX: u64 = 1 << 30;
+/// Jobs that are kept at most, and bytes of their results.
+const ALL_MOST: Kept = Kept { jobs: 1000, bytes: 1 << 30 };
+/// The same of one user, so that nobody can push out what others have.
+const ONES_MOST: Kept = Kept { jobs: 250, bytes: 256 << 20 };
 const PARTITION: &[u8] = b"jobs";
 
 /// The jobs of a graph.
@@ -43,6 +44,27 @@ pub struct Jobs {
 
 /// A job's id, and what is kept of it.
 pub type Known = (Tid, Job);
+
+/// How much is kept.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    jobs: usize,
+    bytes: u64,
+}
+
+impl Kept {
+    fn of<'a>(jobs: impl Iterator<Item = &'a Known>) -> Self {
+        jobs.fold(Self::default(), |kept, (_, job)| Self {
+            jobs: kept.jobs + 1,
+            bytes: kept.bytes + job.bytes,
+        })
+    }
+
+    /// Whether another job would be one too many, or there are too many bytes already.
+    fn is_full(self, most: Self) -> bool {
+        self.jobs >= most.jobs || self.bytes > most.bytes
+    }
+}
 
 impl Graph {
     /// Its jobs.
@@ -65,7 +87,7 @@ impl Jobs {
         chain: String,
         operation: Option<&Operation>,
     ) -> Result<(Known, bool)> {
-        self.tidy().await?;
+        self.make_room(user.as_deref()).await?;
         let now_ms = self.now_ms();
         let job = Job {
             user,
@@ -193,27 +215,50 @@ impl Jobs {
         Err(Error::unavailable("the graph's jobs are too busy"))
     }
 
-    /// Forgets jobs that were over long ago, or are the oldest of too many.
+    /// Forgets jobs that were over long ago.
     ///
     /// # Errors
-    /// `Unavailable` if there are too many that run; those of storage.
+    /// Those of storage.
     pub async fn tidy(&self) -> Result<()> {
-        let all = self.all().await?;
+        self.left().await.map(drop)
+    }
+
+    /// Forgets jobs that were over long ago, and answers the others.
+    async fn left(&self) -> Result<Vec<Known>> {
         let now_ms = self.now_ms();
-        let mut left = all.len();
-        let mut bytes: u64 = all.iter().map(|(_, job)| job.bytes).sum();
-        for (id, job) in all {
-            let Some(ended_ms) = job.ended_ms else { continue };
-            let old = ended_ms + KEPT_FOR.as_millis() as u64 <= now_ms;
-            if old || left >= JOBS_MAX || bytes > KEPT_BYTES_MAX {
-                self.forget(id).await?;
-                left -= 1;
-                bytes = bytes.saturating_sub(job.bytes);
-            }
+        let old = |job: &Job| {
+            job.ended_ms.is_some_and(|ended| ended + KEPT_FOR.as_millis() as u64 <= now_ms)
+        };
+        let (gone, left): (Vec<_>, Vec<_>) =
+            self.all().await?.into_iter().partition(|(_, job)| old(job));
+        for (id, _) in gone {
+            self.forget(id).await?;
         }
-        match left < JOBS_MAX {
-            true => Ok(()),
-            false => Err(Error::unavailable("too many jobs run").with("most", JOBS_MAX)),
+        Ok(left)
+    }
+
+    /// Makes room for another job of a user: of their own the oldest goes, and if all together are too many, the oldest
+    /// of whoever has most.
+    async fn make_room(&self, user: Option<&str>) -> Result<()> {
+        let mut left = self.left().await?;
+        loop {
+            let of = |user: Option<&str>| {
+                Kept::of(left.iter().filter(|(_, job)| job.user.as_deref() == user))
+            };
+            let owner = if of(user).is_full(ONES_MOST) {
+                user
+            } else if Kept::of(left.iter()).is_full(ALL_MOST) {
+                let users = left.iter().map(|(_, job)| job.user.as_deref());
+                users.max_by_key(|user| (of(*user).bytes, of(*user).jobs)).flatten()
+            } else {
+                return Ok(());
+            };
+            let over = |(_, job): &Known| job.ended_ms.is_some() && job.user.as_deref() == owner;
+            let Some(oldest) = left.iter().position(over) else {
+                return Err(Error::unavailable("too many jobs run"));
+            };
+            let (id, _) = left.remove(oldest);
+            self.forget(id).await?;
         }
     }
 

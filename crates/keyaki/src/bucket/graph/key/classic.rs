@@ -34,6 +34,10 @@ impl KeyPackage for Classic {
         "classic"
     }
 
+    fn flags_last(&self) -> bool {
+        true
+    }
+
     fn entity(&self, _: &mut Vec<u8>) {}
 
     fn edge(&self, way: Way, other: &[u8], sort: &mut Vec<u8>) {

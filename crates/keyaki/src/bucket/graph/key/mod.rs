@@ -99,6 +99,11 @@ pub trait KeyPackage: Debug + Send + Sync {
         1
     }
 
+    /// Whether the flag of an edge lies only behind its other end.
+    fn flags_last(&self) -> bool {
+        false
+    }
+
     /// Begins the sort key of an entity.
     fn entity(&self, sort: &mut Vec<u8>);
 

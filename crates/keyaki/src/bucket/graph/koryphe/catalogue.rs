@@ -246,6 +246,20 @@ const PREDICATES: &[Known] = &[
 ];
 
 const OPERATORS: &[Known] = &[
+    known("uk.gov.gchq.gaffer.data.element.function.ElementAggregator", &[("operators", LIST)]),
+    known(
+        "uk.gov.gchq.koryphe.binaryoperator.AdaptedBinaryOperator",
+        &[("binaryOperator", OPERATOR), ("inputAdapter", FUNCTION), ("outputAdapter", ANY)],
+    ),
+    known("uk.gov.gchq.koryphe.binaryoperator.BinaryOperatorComposite", &[("operators", LIST)]),
+    known(
+        "uk.gov.gchq.koryphe.tuple.binaryoperator.TupleAdaptedBinaryOperator",
+        &[("binaryOperator", OPERATOR), ("selection", LIST)],
+    ),
+    known(
+        "uk.gov.gchq.koryphe.tuple.binaryoperator.TupleAdaptedBinaryOperatorComposite",
+        &[("operators", LIST)],
+    ),
     known(
         "uk.gov.gchq.gaffer.sketches.clearspring.cardinality.binaryoperator.HyperLogLogPlusAggregator",
         &[],
@@ -276,7 +290,21 @@ const OPERATORS: &[Known] = &[
         "uk.gov.gchq.gaffer.sketches.datasketches.cardinality.binaryoperator.HllUnionAggregator",
         &[],
     ),
-    known("VisibilityAnd", &[]),
+    known(
+        "uk.gov.gchq.gaffer.sketches.datasketches.frequencies.binaryoperator.LongsSketchAggregator",
+        &[],
+    ),
+    known(
+        "uk.gov.gchq.gaffer.sketches.datasketches.frequencies.binaryoperator.StringsSketchAggregator",
+        &[],
+    ),
+    known(
+        "uk.gov.gchq.gaffer.sketches.datasketches.quantiles.binaryoperator.KllFloatsSketchAggregator",
+        &[],
+    ),
+    known("uk.gov.gchq.gaffer.sketches.datasketches.theta.binaryoperator.SketchAggregator", &[]),
+    known("uk.gov.gchq.gaffer.sketches.datasketches.theta.binaryoperator.UnionAggregator", &[]),
+    known("keyaki.VisibilityAnd", &[]),
 ];
 
 const CSV: &[(&str, &str)] = &[
@@ -292,7 +320,36 @@ const ADAPTED: &[(&str, &str)] =
     &[("function", FUNCTION), ("projection", LIST), ("selection", LIST)];
 const BUCKET: &[(&str, &str)] = &[("bucket", TEXT)];
 
+/// What entities that count others look like.
+const CARDINALITY: &[(&str, &str)] = &[
+    ("cardinalityPropertyName", TEXT),
+    ("countProperty", TEXT),
+    ("edgeGroupProperty", TEXT),
+    ("group", TEXT),
+    ("propertiesToCopy", "java.util.Set<java.lang.String>"),
+    ("vertexValueConverter", FUNCTION),
+];
+
 const FUNCTIONS: &[Known] = &[
+    known("uk.gov.gchq.gaffer.operation.data.generator.EdgeIdExtractor", &[]),
+    known(
+        "uk.gov.gchq.gaffer.operation.data.generator.EntityIdExtractor",
+        &[("edgeIdentifierToExtract", "uk.gov.gchq.gaffer.data.element.IdentifierType")],
+    ),
+    known("uk.gov.gchq.gaffer.operation.function.ToTrailingWildcardPair", &[("endOfRange", TEXT)]),
+    known(
+        "uk.gov.gchq.gaffer.sketches.clearspring.cardinality.HyperLogLogPlusEntityGenerator",
+        CARDINALITY,
+    ),
+    known(
+        "uk.gov.gchq.gaffer.sketches.datasketches.cardinality.HllSketchEntityGenerator",
+        CARDINALITY,
+    ),
+    known("uk.gov.gchq.gaffer.time.function.ToSingletonTreeSet", &[]),
+    known(
+        "uk.gov.gchq.gaffer.types.function.FreqMapPredicator",
+        &[("predicate", "uk.gov.gchq.koryphe.predicate.KoryphePredicate<java.lang.String>")],
+    ),
     known("uk.gov.gchq.gaffer.data.element.function.ElementTransformer", &[("functions", LIST)]),
     known("uk.gov.gchq.gaffer.data.element.function.PropertiesTransformer", &[("functions", LIST)]),
     known(
@@ -470,6 +527,14 @@ const ELEMENT_GENERATORS: &[Known] = &[
     known("uk.gov.gchq.gaffer.data.generator.JsonToElementGenerator", &[]),
     known("uk.gov.gchq.gaffer.data.generator.Neo4jCsvElementGenerator", CYPHER),
     known("uk.gov.gchq.gaffer.data.generator.NeptuneCsvElementGenerator", CYPHER),
+    known(
+        "uk.gov.gchq.gaffer.sketches.clearspring.cardinality.HyperLogLogPlusEntityGenerator",
+        CARDINALITY,
+    ),
+    known(
+        "uk.gov.gchq.gaffer.sketches.datasketches.cardinality.HllSketchEntityGenerator",
+        CARDINALITY,
+    ),
 ];
 
 const CSV_STYLE: &[(&str, &str)] =
@@ -493,6 +558,11 @@ const OBJECT_GENERATORS: &[Known] = &[
     ),
     known("uk.gov.gchq.gaffer.data.generator.Neo4jCsvGenerator", CSV_STYLE),
     known("uk.gov.gchq.gaffer.data.generator.NeptuneCsvGenerator", CSV_STYLE),
+    known("uk.gov.gchq.gaffer.operation.data.generator.EdgeIdExtractor", &[]),
+    known(
+        "uk.gov.gchq.gaffer.operation.data.generator.EntityIdExtractor",
+        &[("edgeIdentifierToExtract", "uk.gov.gchq.gaffer.data.element.IdentifierType")],
+    ),
 ];
 
 #[cfg(test)]

@@ -5,6 +5,28 @@ use crate::error::{Error, Result};
 
 const DAY_MS: i64 = 86_400_000;
 
+/// Java's short names of zones that have no summer time, with minutes ahead of UTC.
+const FIXED_ZONES: [(&str, i64); 15] = [
+    ("HST", -600),
+    ("MST", -420),
+    ("PNT", -420),
+    ("EST", -300),
+    ("PRT", -240),
+    ("CAT", 120),
+    ("EAT", 180),
+    ("PLT", 300),
+    ("IST", 330),
+    ("BST", 360),
+    ("VST", 420),
+    ("CTT", 480),
+    ("JST", 540),
+    ("ACT", 570),
+    ("SST", 660),
+];
+
+/// How Gaffer writes when a graph was made.
+pub const CREATED: &str = "yyyy-MM-ddTHH:mm:ss.SSS";
+
 /// Year, month and day of a day counted from 1970.
 pub(in crate::bucket::graph) fn civil_from_days(days: i64) -> (i64, u32, u32) {
     // Days are counted from 1 March of year 0, so that a leap day ends its year.
@@ -125,18 +147,25 @@ fn runs(pattern: &str) -> Vec<(char, usize)> {
     runs
 }
 
-/// The offset of a time zone that needs no table: UTC, GMT, `GMT+1`, `+01:00`.
+/// The offset of a time zone that needs no table: UTC, GMT, `GMT+1`, `+01:00`, `EST`.
 ///
 /// # Errors
 /// `Invalid` for others.
 pub fn zone_offset_ms(zone: &str) -> Result<i64> {
     let wrong = || Error::invalid("only UTC and offsets from it are known").with("timeZone", zone);
-    let offset =
-        zone.trim_start_matches("UTC").trim_start_matches("GMT").trim_start_matches("Etc/");
+    if let Some((_, minutes)) = FIXED_ZONES.iter().find(|(name, _)| *name == zone) {
+        return Ok(minutes * 60_000);
+    }
+    // Under `Etc/` plus is west, as POSIX has it.
+    let (zone_name, ahead) = match zone.strip_prefix("Etc/") {
+        Some(name) => (name, -1),
+        None => (zone, 1),
+    };
+    let offset = zone_name.trim_start_matches("UTC").trim_start_matches("GMT");
     let sign = match offset.chars().next() {
-        None | Some('Z') => return Ok(0),
-        Some('+') => 1,
-        Some('-') => -1,
+        None | Some('Z' | '0') => return Ok(0),
+        Some('+') => ahead,
+        Some('-') => -ahead,
         _ => return Err(wrong()),
     };
     let digits: String = offset[1..].chars().filter(|char| *char != ':').collect();
@@ -180,6 +209,12 @@ mod tests {
             "2024-02-01 00:00:00.001"
         );
         assert_eq!(zone_offset_ms("GMT+1").unwrap(), 3_600_000);
+        assert_eq!(zone_offset_ms("Etc/GMT+5").unwrap(), -5 * 3_600_000);
+        assert_eq!(zone_offset_ms("EST").unwrap(), -5 * 3_600_000);
+        for zone in ["GMT", "UTC", "Etc/UTC", "Etc/GMT+0", "GMT0", "Z"] {
+            assert_eq!(zone_offset_ms(zone).unwrap(), 0, "{zone}");
+        }
+        assert!(zone_offset_ms("Europe/London").is_err(), "which has a summer time");
         for days in [-800_000, -1, 0, 59, 60, 365, 19_782, 800_000] {
             let (year, month, day) = civil_from_days(days);
             assert_eq!(days_from_civil(year, month.into(), day.into()), days);

@@ -5,7 +5,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Spec, catalogue, wrong_class};
+use super::{Function, Spec, catalogue, function, wrong_class};
 use crate::bucket::graph::value::{Class, ListKind, Text, Value};
 use crate::cell::visibility;
 use crate::error::{Error, Result};
@@ -41,10 +41,24 @@ pub enum BinaryOperator {
     Map(Box<BinaryOperator>),
     /// Frequencies, summed.
     FreqMap,
-    /// The union of what two sketches have seen.
-    Sketch,
+    /// What two sketches of a class have seen.
+    Sketch(Class),
     /// Two labels, of which both must be satisfied.
     VisibilityAnd,
+    /// One after the other, each with the same input.
+    Composite(Vec<BinaryOperator>),
+    /// On what functions make of both, and through another afterwards.
+    Adapted(Box<Adapted>),
+    /// Of two tuples, the places that are named.
+    Tuple(Vec<(Box<str>, BinaryOperator)>),
+}
+
+/// An operator between functions.
+#[derive(Debug, Clone)]
+pub struct Adapted {
+    input: Option<Function>,
+    operator: BinaryOperator,
+    output: Option<Function>,
 }
 
 impl BinaryOperator {
@@ -72,13 +86,49 @@ impl BinaryOperator {
                 Self::Map(Box::new(Self::from_json(spec.need("binaryOperator")?)?))
             }
             "FreqMapAggregator" => Self::FreqMap,
-            "HyperLogLogPlusAggregator" | "HllSketchAggregator" | "HllUnionAggregator" => {
-                Self::Sketch
-            }
+            "HyperLogLogPlusAggregator" => Self::Sketch(Class::HyperLogLogPlus),
+            "HllSketchAggregator" => Self::Sketch(Class::HllSketch),
+            "HllUnionAggregator" => Self::Sketch(Class::HllUnion),
+            "SketchAggregator" => Self::Sketch(Class::ThetaSketch),
+            "UnionAggregator" => Self::Sketch(Class::ThetaUnion),
+            "KllFloatsSketchAggregator" => Self::Sketch(Class::KllFloatsSketch),
+            "LongsSketchAggregator" => Self::Sketch(Class::LongsSketch),
+            "StringsSketchAggregator" => Self::Sketch(Class::ItemsSketch),
             "VisibilityAnd" => Self::VisibilityAnd,
+            "BinaryOperatorComposite" => {
+                let list = spec.list("operators")?.unwrap_or_default();
+                Self::Composite(list.iter().map(Self::from_json).collect::<Result<_>>()?)
+            }
+            "AdaptedBinaryOperator" => {
+                let output = spec.get("outputAdapter").map(output_adapter).transpose()?;
+                Self::Adapted(Box::new(Adapted {
+                    input: spec.get("inputAdapter").map(Function::from_json).transpose()?,
+                    operator: Self::from_json(spec.need("binaryOperator")?)?,
+                    output: output.flatten(),
+                }))
+            }
+            "TupleAdaptedBinaryOperator" => Self::Tuple(vec![Self::on_place(json)?]),
+            "TupleAdaptedBinaryOperatorComposite" | "ElementAggregator" => {
+                let list = spec.list("operators")?.unwrap_or_default();
+                Self::Tuple(list.iter().map(Self::on_place).collect::<Result<_>>()?)
+            }
             _ => return Err(spec.unknown("binary operator")),
         };
         Ok(operator)
+    }
+
+    /// Reads `{"selection": ["place"], "binaryOperator": …}`.
+    ///
+    /// # Errors
+    /// `Invalid` for another number of places, or an unknown class.
+    pub fn on_place(json: &Json) -> Result<(Box<str>, Self)> {
+        let spec = Spec::or_class(json, "TupleAdaptedBinaryOperator")?;
+        let operator = Self::from_json(spec.need("binaryOperator")?)?;
+        match spec.texts("selection")?.as_slice() {
+            [place] => Ok(((*place).into(), operator)),
+            places => Err(Error::invalid("an aggregator takes one property")
+                .with("selection", format!("{places:?}"))),
+        }
     }
 
     /// Whether properties of the class can be folded with it.
@@ -95,7 +145,10 @@ impl BinaryOperator {
             Self::CollectionConcat | Self::CollectionIntersect => class.is_a(Class::Collection),
             Self::Map(_) => class.is_a(Class::Map),
             Self::FreqMap => class == Class::FreqMap,
-            Self::Sketch => matches!(class, Class::HyperLogLogPlus | Class::HllSketch),
+            Self::Sketch(own) => class == *own,
+            Self::Composite(operators) => operators.iter().all(|operator| operator.takes(class)),
+            Self::Adapted(_) => true,
+            Self::Tuple(_) => class.is_a(Class::Map),
         }
     }
 
@@ -109,6 +162,9 @@ impl BinaryOperator {
             *a = a.wrapping_add(*b);
             return Ok(());
         }
+        if let Self::Composite(_) | Self::Adapted(_) | Self::Tuple(_) = self {
+            return self.apply_to_any(state, input);
+        }
         if input.is_null() {
             return Ok(());
         }
@@ -117,6 +173,41 @@ impl BinaryOperator {
             return Ok(());
         }
         self.apply_to_both(state, input)
+    }
+
+    /// Those that are asked about nothing too, and leave it to the operators inside.
+    fn apply_to_any(&self, state: &mut Value, input: Value) -> Result<()> {
+        match self {
+            Self::Composite(operators) => {
+                operators.iter().try_for_each(|operator| operator.apply(state, input.clone()))
+            }
+            Self::Adapted(adapted) => {
+                let adapt = |value: Value| match &adapted.input {
+                    Some(function) => function.apply_one(value, 0),
+                    None => Ok(value),
+                };
+                let mut folded = adapt(std::mem::take(state))?;
+                adapted.operator.apply(&mut folded, adapt(input)?)?;
+                *state = match &adapted.output {
+                    Some(function) => function.apply_one(folded, 0)?,
+                    None => folded,
+                };
+                Ok(())
+            }
+            Self::Tuple(_) if state.is_null() => {
+                *state = input;
+                Ok(())
+            }
+            Self::Tuple(operators) => {
+                for (place, operator) in operators {
+                    let mut folded = function::place(state, place);
+                    operator.apply(&mut folded, function::place(&input, place))?;
+                    function::put(state, place, folded)?;
+                }
+                Ok(())
+            }
+            _ => self.apply_to_both(state, input),
+        }
     }
 
     fn apply_to_both(&self, state: &mut Value, input: Value) -> Result<()> {
@@ -154,11 +245,24 @@ impl BinaryOperator {
             Self::CollectionIntersect => intersect(state, &input),
             Self::Map(operator) => fold_maps(operator, state, input),
             Self::FreqMap => fold_maps(&Self::Sum, state, input),
-            Self::Sketch => match (state, input) {
+            Self::Sketch(_) => match (state, input) {
                 (Value::HyperLogLog(state), Value::HyperLogLog(input)) => state.merge(&input),
+                (Value::Sketch(state), Value::Sketch(input)) => state.merge(&input),
                 (_, input) => Err(wrong_class("a sketch", &input)),
             },
+            Self::Composite(_) | Self::Adapted(_) | Self::Tuple(_) => {
+                self.apply_to_any(state, input)
+            }
         }
+    }
+}
+
+/// The function in the wrapper that Koryphe has around it.
+fn output_adapter(json: &Json) -> Result<Option<Function>> {
+    let spec = Spec::new(json)?;
+    match spec.short() {
+        "StateAgnosticOutputAdapter" => spec.get("adapter").map(Function::from_json).transpose(),
+        _ => Err(spec.unknown("output adapter")),
     }
 }
 
@@ -339,6 +443,38 @@ mod tests {
                 freq(json!({"a": 3, "b": 3})),
             ),
             (json!({"class": "VisibilityAnd"}), json!("a"), json!("b|c"), json!("a&(b|c)")),
+            (
+                json!({"class": "BinaryOperatorComposite", "operators": [{"class": "Sum"}, {"class": "Product"}]}),
+                json!(3),
+                json!(4),
+                json!(28),
+            ),
+            (
+                json!({"class": "BinaryOperatorComposite", "operators": [{"class": "Sum"}, {"class": "Product"}]}),
+                json!(null),
+                json!(4),
+                json!(16),
+            ),
+            (
+                json!({
+                    "class": "AdaptedBinaryOperator",
+                    "inputAdapter": {"class": "ToLong"},
+                    "binaryOperator": {"class": "Sum"},
+                    "outputAdapter": {"class": "StateAgnosticOutputAdapter", "adapter": {"class": "ToString"}}
+                }),
+                json!("3"),
+                json!("4"),
+                json!("7"),
+            ),
+            (
+                json!({
+                    "class": "TupleAdaptedBinaryOperatorComposite",
+                    "operators": [{"selection": ["a"], "binaryOperator": {"class": "Sum"}}]
+                }),
+                json!({"HashMap": {"a": 1, "b": 5}}),
+                json!({"HashMap": {"a": 2, "b": 6}}),
+                json!({"java.util.HashMap": {"a": 3, "b": 5}}),
+            ),
         ] {
             let mut value = Value::from_json(&state).unwrap();
             let fold = BinaryOperator::from_json(&operator).unwrap();

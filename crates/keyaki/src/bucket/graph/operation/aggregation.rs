@@ -101,7 +101,7 @@ impl OfGroup {
         let said = there("elementAggregator").and_then(|it| it.get("operators"));
         let mut own = Vec::new();
         for json in said.and_then(Json::as_array).into_iter().flatten() {
-            own.extend(operator(json, group)?);
+            own.extend(group.aggregator(json)?);
         }
         let of_schema = (0..group.shape().names.len())
             .filter(|slot| !group_by.contains(slot) && own.iter().all(|(other, _)| other != slot))
@@ -109,20 +109,4 @@ impl OfGroup {
         let operators = own.iter().cloned().chain(of_schema).collect();
         Ok(Self { group_by, operators })
     }
-}
-
-fn operator(json: &Json, group: &Group) -> Result<Option<(usize, BinaryOperator)>> {
-    let spec = Spec::or_class(json, "TupleAdaptedBinaryOperator")?;
-    let operator = BinaryOperator::from_json(spec.need("binaryOperator")?)?;
-    let selection = spec.texts("selection")?;
-    let [name] = selection.as_slice() else {
-        return Err(Error::invalid("an aggregator takes one property")
-            .with("selection", format!("{selection:?}")));
-    };
-    let Some(slot) = group.shape().slot(name) else { return Ok(None) };
-    if !operator.takes(group.classes()[slot]) {
-        return Err(Error::invalid("an aggregator can't take the property's class")
-            .with("class", group.classes()[slot].full_name()));
-    }
-    Ok(Some((slot, operator)))
 }

@@ -78,7 +78,9 @@ pub enum Operation {
     GetAdjacentIds(Query),
     GetElementsWithinSet(Query),
     GetElementsBetweenSets(Query, Vec<Value>),
-    GetElementsInRanges(Query, Vec<[Value; 2]>),
+    /// Like that one, with both sets in one pair.
+    GetElementsBetweenPair(Query),
+    GetElementsInRanges(Query),
     GetWalks(Box<Walks>),
     Aggregate(Arc<Aggregation>),
     Filter(Arc<ByGroup<Predicate>>),

@@ -85,6 +85,12 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// Those of storage.
     async fn scan(&self, plan: Plan) -> Result<Elements>;
+
+    /// Whether the way an edge lies is told behind its other end, and not before, so that it decides last which of two
+    /// rows comes first.
+    fn puts_flags_last(&self) -> bool {
+        false
+    }
 }
 
 /// The graph, for writing.

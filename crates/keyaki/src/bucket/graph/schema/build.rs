@@ -177,12 +177,27 @@ impl Builder<'_> {
         if timestamp.is_some_and(|slot| classes[slot] != Class::Long) {
             return Err(Error::invalid("the timestamp property must be a Long"));
         }
+        self.check_timestamp()?;
         if !self.group.aggregate && !group_by.is_empty() {
             return Err(Error::invalid(
                 "Groups with aggregation disabled should not have groupBy properties",
             ));
         }
         Ok(())
+    }
+
+    /// As Gaffer has it, whose store keeps the latest.
+    fn check_timestamp(&self) -> Result<()> {
+        let name = self.schema.timestamp_property.as_ref();
+        let of_time = self.group.properties.iter().find(|(own, _)| Some(own) == name);
+        let Some((name, type_name)) = of_time else { return Ok(()) };
+        match &self.type_of(type_name)?.aggregate_function {
+            Some(function) if Spec::new(function)?.short() != "Max" => {
+                Err(Error::invalid("the aggregator of the timestamp property must be Max")
+                    .with("property", name))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// By slot: the group's own functions, and those of the types for the rest.

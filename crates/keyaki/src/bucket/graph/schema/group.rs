@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use crate::bucket::graph::element::{Element, Ends, Shape};
 use crate::bucket::graph::koryphe::BinaryOperator;
 use crate::bucket::graph::select::Filter;
@@ -99,6 +101,21 @@ impl Group {
     #[must_use]
     pub fn operator(&self, slot: usize) -> Option<&BinaryOperator> {
         self.operators.get(slot)?.as_ref()
+    }
+
+    /// Reads how a query folds one of the properties: `{"selection": ["name"], "binaryOperator": …}`. None if the
+    /// group has no such property, so that there is nothing to fold.
+    ///
+    /// # Errors
+    /// `Invalid` for an operator that can't take the property.
+    pub fn aggregator(&self, json: &Json) -> Result<Option<(usize, BinaryOperator)>> {
+        let (name, operator) = BinaryOperator::on_place(json)?;
+        let Some(slot) = self.shape.slot(&name) else { return Ok(None) };
+        if !operator.takes(self.classes[slot]) {
+            return Err(Error::invalid("an aggregator can't take the property's class")
+                .with("class", self.classes[slot].full_name()));
+        }
+        Ok(Some((slot, operator)))
     }
 
     /// The label of an element of the group; empty if everybody may see it.

@@ -140,7 +140,7 @@ impl Schema {
     /// # Errors
     /// `Invalid` for an unknown group, or JSON that is not an element.
     pub fn element_from_json(&self, json: &Json) -> Result<Element> {
-        let name = json.get("group").and_then(Json::as_str).unwrap_or("UNKNOWN");
+        let name = json.get("group").and_then(Json::as_str).unwrap_or_default();
         let unknown = || Error::invalid("No element definition found for").with("group", name);
         let group = self.group(name).ok_or_else(unknown)?;
         Element::from_json_shaped(json, group.shape())

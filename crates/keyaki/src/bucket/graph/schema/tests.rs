@@ -109,6 +109,7 @@ fn a_schema_is_refused_for_gaffers_reasons() {
     let mut first = schema();
     knows(&mut first, "aggregateFunctions", many("First"));
     assert!(Schema::from_json(&first).is_ok(), "the first of several is the first of each");
+    assert!(reason(|s| s["timestampProperty"] = json!("count")).contains("must be Max"));
     let wrong = json!([{"class": "IsMoreThan", "value": 5}]);
     assert!(
         reason(|s| s["types"]["count"]["validateFunctions"] = wrong).contains("not compatible")

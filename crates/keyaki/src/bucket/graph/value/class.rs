@@ -41,6 +41,12 @@ pub enum Class {
     FreqMap,
     HyperLogLogPlus,
     HllSketch,
+    HllUnion,
+    ThetaSketch,
+    ThetaUnion,
+    KllFloatsSketch,
+    LongsSketch,
+    ItemsSketch,
     TypeValue,
     TypeSubTypeValue,
     EntitySeed,
@@ -48,9 +54,10 @@ pub enum Class {
     Entity,
     Edge,
     Walk,
+    Pair,
 }
 
-const NAMES: [(Class, &str); 36] = [
+const NAMES: [(Class, &str); 43] = [
     (Class::Object, "java.lang.Object"),
     (Class::Comparable, "java.lang.Comparable"),
     (Class::Number, "java.lang.Number"),
@@ -80,6 +87,12 @@ const NAMES: [(Class, &str); 36] = [
     (Class::FreqMap, "uk.gov.gchq.gaffer.types.FreqMap"),
     (Class::HyperLogLogPlus, "com.clearspring.analytics.stream.cardinality.HyperLogLogPlus"),
     (Class::HllSketch, "org.apache.datasketches.hll.HllSketch"),
+    (Class::HllUnion, "org.apache.datasketches.hll.Union"),
+    (Class::ThetaSketch, "org.apache.datasketches.theta.Sketch"),
+    (Class::ThetaUnion, "org.apache.datasketches.theta.Union"),
+    (Class::KllFloatsSketch, "org.apache.datasketches.kll.KllFloatsSketch"),
+    (Class::LongsSketch, "org.apache.datasketches.frequencies.LongsSketch"),
+    (Class::ItemsSketch, "org.apache.datasketches.frequencies.ItemsSketch"),
     (Class::TypeValue, "uk.gov.gchq.gaffer.types.TypeValue"),
     (Class::TypeSubTypeValue, "uk.gov.gchq.gaffer.types.TypeSubTypeValue"),
     (Class::EntitySeed, "uk.gov.gchq.gaffer.operation.data.EntitySeed"),
@@ -87,6 +100,7 @@ const NAMES: [(Class, &str); 36] = [
     (Class::Entity, "uk.gov.gchq.gaffer.data.element.Entity"),
     (Class::Edge, "uk.gov.gchq.gaffer.data.element.Edge"),
     (Class::Walk, "uk.gov.gchq.gaffer.data.graph.Walk"),
+    (Class::Pair, "uk.gov.gchq.gaffer.commonutil.pair.Pair"),
 ];
 
 /// The last part of a class name: `Long` of `java.lang.Long`.
@@ -109,9 +123,16 @@ impl Class {
             "java.util.LinkedList" | "LinkedList" | "java.util.Arrays$ArrayList" => "ArrayList",
             other => other,
         };
-        let found = NAMES.iter().find(|(_, full)| *full == alias || short_name(full) == alias);
         let unknown = || Error::invalid("an unknown class of values").with("class", name);
-        found.map(|(class, _)| *class).ok_or_else(unknown)
+        if let Some((class, _)) = NAMES.iter().find(|(_, full)| *full == alias) {
+            return Ok(*class);
+        }
+        let mut short = NAMES.iter().filter(|(_, full)| short_name(full) == alias);
+        match (short.next(), short.next()) {
+            (Some((class, _)), None) => Ok(*class),
+            // A short name that two classes have says nothing.
+            _ => Err(unknown()),
+        }
     }
 
     /// Java's full name.
@@ -226,7 +247,8 @@ impl Value {
                 MapKind::Linked => Class::LinkedHashMap,
             },
             Self::FreqMap(_) => Class::FreqMap,
-            Self::HyperLogLog(sketch) => sketch.class(),
+            Self::HyperLogLog(_) => Class::HyperLogLogPlus,
+            Self::Sketch(sketch) => sketch.class(),
             Self::TypeValue(_) => Class::TypeValue,
             Self::TypeSubTypeValue(_) => Class::TypeSubTypeValue,
             Self::EntityId(_) => Class::EntitySeed,
@@ -234,6 +256,7 @@ impl Value {
             Self::Element(element) if element.is_edge() => Class::Edge,
             Self::Element(_) => Class::Entity,
             Self::Walk(_) => Class::Walk,
+            Self::Pair(_) => Class::Pair,
         })
     }
 

@@ -10,17 +10,20 @@
 //! | lists and sets    | varint count, then each item tagged                               |
 //! | maps              | varint count, then each key and value tagged                      |
 //! | FreqMap           | varint count, then string and zigzag varint each                  |
-//! | sketches          | varint length, then see `hll`                                     |
+//! | HyperLogLogPlus   | varint length, then see `hll`                                     |
+//! | other sketches    | varint length, then Apache's bytes; see `sketch`                  |
 //! | TypeValue, TypeSubTypeValue | two or three strings                                    |
 //!
 //! Where the schema gives one exact class, that is all. Elsewhere, in collections too, a value is *tagged*: one
 //! byte for its class goes first (the numbers in `TAGS`), 00 for nothing. Varints are LEB128.
 
-use super::{Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Text, Value};
+use super::{
+    Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
+};
 use crate::error::{Error, Result};
 
 /// Tags are persisted: new ones go to the end.
-const TAGS: [(u8, Class); 23] = [
+const TAGS: [(u8, Class); 29] = [
     (1, Class::Boolean),
     (2, Class::Byte),
     (3, Class::Short),
@@ -44,6 +47,12 @@ const TAGS: [(u8, Class); 23] = [
     (21, Class::HllSketch),
     (22, Class::TypeValue),
     (23, Class::TypeSubTypeValue),
+    (24, Class::HllUnion),
+    (25, Class::ThetaSketch),
+    (26, Class::ThetaUnion),
+    (27, Class::KllFloatsSketch),
+    (28, Class::LongsSketch),
+    (29, Class::ItemsSketch),
 ];
 
 /// How deep collections may lie in collections.
@@ -117,6 +126,7 @@ fn encode_content(value: &Value, out: &mut Vec<u8>) -> Result<()> {
             }
         }
         Value::HyperLogLog(sketch) => write_bytes(&sketch.to_bytes(), out),
+        Value::Sketch(sketch) => write_bytes(&sketch.to_bytes(), out),
         Value::TypeValue(parts) => parts.iter().for_each(|part| write_bytes(part.as_bytes(), out)),
         Value::TypeSubTypeValue(parts) => {
             parts.iter().for_each(|part| write_bytes(part.as_bytes(), out));
@@ -125,7 +135,8 @@ fn encode_content(value: &Value, out: &mut Vec<u8>) -> Result<()> {
         | Value::EntityId(_)
         | Value::EdgeId(_)
         | Value::Element(_)
-        | Value::Walk(_) => {
+        | Value::Walk(_)
+        | Value::Pair(_) => {
             return Err(Error::invalid("a value of this class can't be stored"));
         }
     }
@@ -195,9 +206,13 @@ fn decode_content(bytes: &mut &[u8], class: Class, depth: usize) -> Result<Value
             }
             Value::FreqMap(Box::new(map))
         }
-        Class::HyperLogLogPlus | Class::HllSketch => {
-            let sketch = HyperLogLog::from_bytes(read_bytes(bytes)?, class).ok_or_else(damaged)?;
+        Class::HyperLogLogPlus => {
+            let sketch = HyperLogLog::from_bytes(read_bytes(bytes)?).ok_or_else(damaged)?;
             Value::HyperLogLog(Box::new(sketch))
+        }
+        class if class.is_sketch() => {
+            let sketch = Sketch::from_bytes(read_bytes(bytes)?, class);
+            Value::Sketch(Box::new(sketch.map_err(|error| damaged().because(error))?))
         }
         Class::TypeValue => Value::TypeValue(Box::new([read_text(bytes)?, read_text(bytes)?])),
         Class::TypeSubTypeValue => Value::TypeSubTypeValue(Box::new([

@@ -25,6 +25,7 @@ impl fmt::Display for Value {
             Self::Map(map) => write_entries(f, map.listed().into_iter()),
             Self::FreqMap(map) => write_entries(f, map.iter()),
             Self::HyperLogLog(sketch) => write!(f, "{}", sketch.estimate()),
+            Self::Sketch(sketch) => f.write_str(&double_text(sketch.estimate())),
             Self::TypeValue(parts) => {
                 write!(f, "TypeValue[type={},value={}]", parts[0], parts[1])
             }
@@ -37,6 +38,7 @@ impl fmt::Display for Value {
             Self::EdgeId(id) => write!(f, "{id}"),
             Self::Element(element) => write!(f, "{element}"),
             Self::Walk(walk) => write!(f, "{walk}"),
+            Self::Pair(pair) => write!(f, "Pair[first={},second={}]", pair[0], pair[1]),
         }
     }
 }

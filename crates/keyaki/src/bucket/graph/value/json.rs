@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
 use super::java::{double_text, float_text};
-use super::{Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Text, Value};
+use super::{
+    Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
+};
 use crate::bucket::graph::element::{EdgeId, Element};
 use crate::bucket::graph::walk::Walk;
 use crate::error::{Error, Result};
@@ -99,9 +101,14 @@ impl Value {
             Class::HashMap | Class::Map => plain_map(json, MapKind::Hash)?.ok_or_else(wrong)?,
             Class::LinkedHashMap => plain_map(json, MapKind::Linked)?.ok_or_else(wrong)?,
             Class::FreqMap => Self::FreqMap(Box::new(freq_map(json).ok_or_else(wrong)?)),
-            Class::HyperLogLogPlus | Class::HllSketch => {
-                Self::HyperLogLog(Box::new(HyperLogLog::from_json(json, class)?))
-            }
+            Class::HyperLogLogPlus => Self::HyperLogLog(Box::new(HyperLogLog::from_json(json)?)),
+            Class::HllSketch
+            | Class::HllUnion
+            | Class::ThetaSketch
+            | Class::ThetaUnion
+            | Class::KllFloatsSketch
+            | Class::LongsSketch
+            | Class::ItemsSketch => Self::Sketch(Box::new(Sketch::from_json(json, class)?)),
             Class::TypeValue => {
                 Self::TypeValue(Box::new(["type", "value"].map(|name| text_field(json, name))))
             }
@@ -115,6 +122,10 @@ impl Value {
             Class::EdgeSeed => Self::EdgeId(Box::new(EdgeId::from_json(json)?)),
             Class::Entity | Class::Edge => Self::Element(Box::new(Element::from_json(json)?)),
             Class::Walk => Self::Walk(Box::new(Walk::from_json(json)?)),
+            Class::Pair => {
+                let end = |name| json.get(name).map_or(Ok(Self::Null), Self::from_json);
+                Self::Pair(Box::new([end("first")?, end("second")?]))
+            }
         })
     }
 
@@ -161,6 +172,7 @@ impl Value {
                 out,
             ),
             Self::HyperLogLog(sketch) => sketch.write_json(out),
+            Self::Sketch(sketch) => sketch.write_json(out),
             Self::TypeValue(parts) => write_fields(&["type", "value"], parts.as_slice(), out),
             Self::TypeSubTypeValue(parts) => {
                 write_fields(&["type", "subType", "value"], parts.as_slice(), out);
@@ -175,6 +187,13 @@ impl Value {
             Self::EdgeId(id) => id.write_json(out),
             Self::Element(element) => element.write_json(out),
             Self::Walk(walk) => walk.write_json(out),
+            Self::Pair(pair) => {
+                out.extend_from_slice(b"{\"first\":");
+                pair[0].write_typed(out);
+                out.extend_from_slice(b",\"second\":");
+                pair[1].write_typed(out);
+                out.push(b'}');
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod java;
 mod json;
 mod key;
 mod order;
+mod sketch;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -22,6 +23,7 @@ pub use collection::{FreqMap, List, ListKind, Map, MapKind, Set, SetKind};
 pub use hll::HyperLogLog;
 pub use json::write_string;
 pub use key::{KeyReader, VertexEncoding, encode_part, encode_vertex};
+pub use sketch::Sketch;
 pub use text::Text;
 
 use super::element::{EdgeId, Element};
@@ -61,8 +63,10 @@ pub enum Value {
     Map(Box<Map>),
     /// Gaffer's map of counts.
     FreqMap(Box<FreqMap>),
-    /// A sketch of how many different things were seen.
+    /// Clearspring's sketch of how many different things were seen.
     HyperLogLog(Box<HyperLogLog>),
+    /// One of Apache's sketches.
+    Sketch(Box<Sketch>),
     /// Gaffer's typed vertex.
     TypeValue(Box<[Text; 2]>),
     /// Gaffer's typed vertex, in three parts.
@@ -75,6 +79,8 @@ pub enum Value {
     Element(Box<Element>),
     /// A walk through the graph.
     Walk(Box<Walk>),
+    /// Gaffer's pair: the ends of a range, or two sets of seeds.
+    Pair(Box<[Value; 2]>),
 }
 
 impl Value {

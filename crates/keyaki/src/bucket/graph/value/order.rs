@@ -49,6 +49,8 @@ impl Value {
             Self::EdgeId(_) => 19,
             Self::Element(_) => 20,
             Self::Walk(_) => 21,
+            Self::Pair(_) => 22,
+            Self::Sketch(_) => 23,
         }
     }
 }
@@ -69,6 +71,8 @@ impl Ord for Value {
             (Self::EdgeId(a), Self::EdgeId(b)) => a.cmp(b),
             (Self::Element(a), Self::Element(b)) => a.cmp(b),
             (Self::Walk(a), Self::Walk(b)) => a.cmp(b),
+            (Self::Pair(a), Self::Pair(b)) => a.cmp(b),
+            (Self::Sketch(a), Self::Sketch(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -113,6 +117,8 @@ impl Hash for Value {
             Self::EdgeId(id) => id.hash(state),
             Self::Element(element) => element.hash(state),
             Self::Walk(walk) => walk.hash(state),
+            Self::Pair(pair) => pair.hash(state),
+            Self::Sketch(sketch) => sketch.hash(state),
         }
     }
 }

@@ -202,19 +202,7 @@ fn operators(
     let mut operators: Vec<(usize, BinaryOperator)> =
         slots.filter_map(|slot| Some((slot, group.operator(slot)?.clone()))).collect();
     for json in &view.aggregator {
-        let spec = Spec::or_class(json, "TupleAdaptedBinaryOperator")?;
-        let operator = BinaryOperator::from_json(spec.need("binaryOperator")?)?;
-        let selection = spec.texts("selection")?;
-        let [name] = selection.as_slice() else {
-            return Err(Error::invalid("an aggregator takes one property")
-                .with("selection", format!("{selection:?}")));
-        };
-        // Of what the group has not, there is nothing to fold.
-        let Some(slot) = group.shape().slot(name) else { continue };
-        if !operator.takes(group.classes()[slot]) {
-            return Err(Error::invalid("an aggregator can't take the property's class")
-                .with("class", group.classes()[slot].full_name()));
-        }
+        let Some((slot, operator)) = group.aggregator(json)? else { continue };
         match operators.iter_mut().find(|(own, _)| *own == slot) {
             Some((_, own)) => *own = operator,
             None if kept.contains(&slot) => {}

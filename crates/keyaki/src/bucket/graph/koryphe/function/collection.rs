@@ -1,9 +1,9 @@
 //! Functions on lists, sets and maps.
 
 use super::super::predicate::length;
-use super::super::wrong_class;
+use super::super::{Predicate, wrong_class};
 use super::{Function, no_input};
-use crate::bucket::graph::value::{Map, MapKind, Value};
+use crate::bucket::graph::value::{FreqMap, Map, MapKind, Value};
 use crate::error::{Error, Result};
 
 pub(super) fn apply(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
@@ -157,6 +157,25 @@ fn on_map(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
         }
         _ => Value::Map(Box::new(map)),
     })
+}
+
+/// The counts whose keys pass.
+pub(super) fn filter_counts(
+    predicate: &Option<Box<Predicate>>,
+    counts: FreqMap,
+    now_ms: i64,
+) -> Result<Value> {
+    let mut kept = FreqMap::new();
+    for (key, count) in counts {
+        let holds = match predicate {
+            Some(predicate) => predicate.test(&[&Value::String(key.clone())], now_ms)?,
+            None => true,
+        };
+        if holds {
+            kept.insert(key, count);
+        }
+    }
+    Ok(Value::FreqMap(Box::new(kept)))
 }
 
 /// The second, if they are equally long.

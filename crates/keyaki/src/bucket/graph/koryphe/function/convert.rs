@@ -3,7 +3,7 @@
 use super::super::{date, wrong_class};
 use super::Function;
 use crate::bucket::graph::value::{
-    Class, FreqMap, HyperLogLog, List, ListKind, Set, SetKind, Text, Value,
+    Class, FreqMap, HyperLogLog, List, ListKind, Set, SetKind, Sketch, Text, Value,
 };
 use crate::error::Result;
 
@@ -71,17 +71,20 @@ fn to_set(value: Value, class: Class) -> Value {
 
 pub(super) fn count(function: &Function, value: &Value) -> Result<Value> {
     Ok(match function {
-        Function::ToSketch { class, many } => {
-            let mut sketch = HyperLogLog::of_class(*class);
-            match (many, value) {
-                (_, Value::Null) => {}
-                (true, value) => {
-                    let items = value.items().ok_or_else(|| wrong_class("a sketch", value))?;
-                    items.iter().for_each(|item| sketch.offer(item));
-                }
-                (false, value) => sketch.offer(value),
+        Function::ToSketch { class, size, many } => {
+            let values = match (many, value) {
+                (_, Value::Null) => &[],
+                (true, value) => value.items().ok_or_else(|| wrong_class("a sketch", value))?,
+                (false, value) => std::slice::from_ref(value),
+            };
+            if *class == Class::HyperLogLogPlus {
+                let mut sketch = HyperLogLog::new(*size);
+                values.iter().for_each(|value| sketch.offer(value));
+                return Ok(Value::HyperLogLog(Box::new(sketch)));
             }
-            Value::HyperLogLog(Box::new(sketch))
+            let mut sketch = Sketch::new(*class, *size)?;
+            sketch.offer(values)?;
+            Value::Sketch(Box::new(sketch))
         }
         _ => {
             let mut map = FreqMap::new();

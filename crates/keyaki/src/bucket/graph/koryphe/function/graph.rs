@@ -2,7 +2,8 @@
 
 use super::super::wrong_class;
 use super::Function;
-use crate::bucket::graph::element::{Element, Ends};
+use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends, Matched};
+use crate::bucket::graph::select::Slot;
 use crate::bucket::graph::value::{Set, SetKind, Value};
 use crate::bucket::graph::walk::Walk;
 use crate::error::{Error, Result};
@@ -23,6 +24,12 @@ pub(super) fn apply(function: &Function, value: Value) -> Result<Value> {
         },
         (Function::FromEntityId, other) => other,
         (_, Value::Null) => Value::Null,
+        (Function::ToWildcardPair(end), Value::String(from)) => {
+            let seed = |text: String| Value::EntityId(Box::new(text.into()));
+            let to = format!("{}{end}", from.as_str());
+            Value::Pair(Box::new([seed(from.as_str().to_owned()), seed(to)]))
+        }
+        (Function::EntityIds(_) | Function::EdgeIds, elements) => ids(function, elements)?,
         (Function::ExtractProperty(name), Value::Element(element)) => {
             element.property(name).clone()
         }
@@ -41,6 +48,31 @@ pub(super) fn apply(function: &Function, value: Value) -> Result<Value> {
         (Function::ExtractWalkEntities(hop), Value::Walk(walk)) => entities(*walk, *hop)?,
         (_, other) => return Err(wrong_class("a function on elements", &other)),
     })
+}
+
+/// The ids of elements, which come in a collection.
+fn ids(function: &Function, elements: Value) -> Result<Value> {
+    let items = elements.items().ok_or_else(|| wrong_class("elements", &elements))?;
+    let id = |item: &Value| match (item, function) {
+        (Value::Element(element), Function::EntityIds(end)) => {
+            let end = if element.is_edge() { *end } else { Slot::Vertex };
+            if element.is_edge() && end == Slot::Vertex {
+                return Err(Error::invalid("an edge has no such vertex"));
+            }
+            Ok(Value::EntityId(Box::new(end.of(element).into_owned())))
+        }
+        (Value::Element(element), _) => match &element.ends {
+            Ends::Edge { source, destination, directed, .. } => {
+                let directed = if *directed { Directed::Directed } else { Directed::Undirected };
+                let (source, destination) = (source.clone(), destination.clone());
+                let matched = Some(Matched::Source);
+                Ok(Value::EdgeId(Box::new(EdgeId { source, destination, directed, matched })))
+            }
+            Ends::Vertex(_) => Err(Error::invalid("an entity has no id of an edge")),
+        },
+        (other, _) => Err(wrong_class("an element", other)),
+    };
+    items.iter().map(id).collect::<Result<_>>().map(Value::list)
 }
 
 fn set(elements: Vec<Element>) -> Value {

@@ -1,6 +1,7 @@
 //! Koryphe's and Gaffer's functions in common use: what a view's transforms and the `Map` operation do with
 //! values. A function takes the values that were selected and gives those to be projected.
 
+mod cardinality;
 mod check;
 mod collection;
 mod convert;
@@ -16,13 +17,16 @@ mod tuple;
 use super::pattern::Pattern;
 use super::{BinaryOperator, Predicate};
 use crate::bucket::graph::json::read_json;
-use crate::bucket::graph::value::{Class, Map, Text, Value};
+use crate::bucket::graph::select::Slot;
+use crate::bucket::graph::value::{Class, Map, Set, SetKind, Text, Value};
 use crate::error::{Error, Result};
 
+pub use cardinality::Cardinality;
 pub use csv::Csv;
 pub use related::Related;
 pub use time::TimeBucket;
 pub use tuple::{Adapted, Definition};
+pub(super) use tuple::{place, put};
 
 /// A function.
 #[derive(Debug, Clone)]
@@ -39,6 +43,8 @@ pub enum Function {
     ToFreqMap,
     ToSketch {
         class: Class,
+        /// How large it is, where that is said.
+        size: Option<u8>,
         /// Whether the input is a collection of what was seen.
         many: bool,
     },
@@ -109,6 +115,18 @@ pub enum Function {
     ExtractId(Box<str>),
     ToEntityId,
     FromEntityId,
+    /// The ids of elements: of an edge, the end with this name.
+    EntityIds(Slot),
+    /// The ids of edges.
+    EdgeIds,
+    /// A range of vertices that begin with the text: up to it and what is put behind.
+    ToWildcardPair(Box<str>),
+    /// The counts whose keys pass.
+    FreqMapFilter(Option<Box<Predicate>>),
+    /// A sorted set of one thing.
+    ToSingletonTreeSet,
+    /// Entities that count what is at the other end of edges.
+    Cardinality(Box<Cardinality>),
     ExtractWalkEdges(Option<usize>),
     ExtractWalkEntities(Option<usize>),
     ExtractWalkVertex,
@@ -253,6 +271,12 @@ impl Function {
                 return bucket.apply(&value, *end, *date);
             }
             Self::ToFreqMap | Self::ToSketch { .. } => return convert::count(self, &value),
+            Self::ToSingletonTreeSet => Value::Set(Box::new(Set::of(SetKind::Tree, vec![value]))),
+            Self::Cardinality(how) => return how.entities(&value, now_ms),
+            Self::FreqMapFilter(predicate) => match value {
+                Value::FreqMap(map) => return collection::filter_counts(predicate, *map, now_ms),
+                other => return Err(super::wrong_class("FreqMapPredicator", &other)),
+            },
             Self::ParseDate { .. } | Self::ParseTime { .. } | Self::ToDateString(_) => {
                 return convert::date(self, &value);
             }
@@ -261,6 +285,9 @@ impl Function {
             | Self::ExtractId(_)
             | Self::ToEntityId
             | Self::FromEntityId
+            | Self::EntityIds(_)
+            | Self::EdgeIds
+            | Self::ToWildcardPair(_)
             | Self::ExtractWalkEdges(_)
             | Self::ExtractWalkEntities(_)
             | Self::ExtractWalkVertex => return graph::apply(self, value),

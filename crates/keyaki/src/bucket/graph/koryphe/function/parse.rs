@@ -5,7 +5,8 @@ use serde_json::Value as Json;
 use super::super::pattern::Pattern;
 use super::super::{BinaryOperator, Predicate, Spec, catalogue, date};
 use super::tuple::definitions;
-use super::{Adapted, Csv, Function, IfFunction, Related, TimeBucket};
+use super::{Adapted, Cardinality, Csv, Function, IfFunction, Related, TimeBucket};
+use crate::bucket::graph::select::Slot;
 use crate::bucket::graph::value::{Class, Map, MapKind, Value};
 use crate::error::{Error, Result};
 
@@ -33,6 +34,10 @@ impl Function {
             place.map_err(|_| spec.wrong("not a place", name))
         };
         Ok(match spec.short() {
+            "ToHyperLogLogPlus" => to_sketch(&spec, Class::HyperLogLogPlus, "p", false)?,
+            "IterableToHyperLogLogPlus" => to_sketch(&spec, Class::HyperLogLogPlus, "p", true)?,
+            "ToHllSketch" => to_sketch(&spec, Class::HllSketch, "logK", false)?,
+            "IterableToHllSketch" => to_sketch(&spec, Class::HllSketch, "logK", true)?,
             "SetValue" => Self::SetValue(spec.value("value")?),
             "DefaultIfNull" => Self::DefaultIfNull(spec.value("defaultValue")?),
             "DefaultIfEmpty" => Self::DefaultIfEmpty(spec.value("defaultValue")?),
@@ -48,6 +53,7 @@ impl Function {
             "IterableFunction" => Self::IterableFunction(functions(&spec)?),
             "FunctionMap" => Self::FunctionMap(Box::new(Self::from_json(spec.need("function")?)?)),
             "ExtractValue" | "FreqMapExtractor" => Self::ExtractValue(spec.value("key")?),
+            "FreqMapPredicator" => Self::FreqMapFilter(optional("predicate")?.map(Box::new)),
             "ToTypeValue" => Self::ToTypeValue(part("type")?),
             "ToTypeSubTypeValue" => Self::ToTypeSubTypeValue(part("type")?, part("subType")?),
             "MapFilter" => Self::MapFilter(Box::new([
@@ -81,6 +87,12 @@ impl Function {
     }
 }
 
+fn to_sketch(spec: &Spec<'_>, class: Class, size: &str, many: bool) -> Result<Function> {
+    let number = spec.integer(size)?.map(u8::try_from).transpose();
+    let number = number.map_err(|_| spec.wrong("not a size of sketches", size))?;
+    Ok(Function::ToSketch { class, size: number, many })
+}
+
 /// Those that read tables, and make and change tuples.
 fn on_tuples(spec: &Spec<'_>) -> Result<Option<Function>> {
     let bucket = |end, date| {
@@ -103,6 +115,12 @@ fn on_tuples(spec: &Spec<'_>) -> Result<Option<Function>> {
             definitions: definitions(spec)?,
             many: name == "TuplesToElements",
         },
+        "HyperLogLogPlusEntityGenerator" => {
+            Function::Cardinality(Box::new(Cardinality::from_spec(spec, Class::HyperLogLogPlus)?))
+        }
+        "HllSketchEntityGenerator" => {
+            Function::Cardinality(Box::new(Cardinality::from_spec(spec, Class::HllSketch)?))
+        }
         "ReduceRelatedElements" => Function::ReduceRelated(Box::new(Related::from_spec(spec)?)),
         "ToTimeBucket" | "ToTimeBucketStart" => bucket(false, false)?,
         "ToTimeBucketEnd" => bucket(true, false)?,
@@ -125,14 +143,10 @@ fn simple(name: &str) -> Option<Function> {
         "ToBoolean" => Function::To(Class::Boolean),
         "ToArray" => Function::To(Class::Array),
         "ToList" => Function::To(Class::ArrayList),
+        "ToSingletonTreeSet" => Function::ToSingletonTreeSet,
+        "EdgeIdExtractor" => Function::EdgeIds,
         "ToTuple" => Function::ToTuple,
         "ToFreqMap" | "IterableToFreqMap" => Function::ToFreqMap,
-        "ToHyperLogLogPlus" => Function::ToSketch { class: Class::HyperLogLogPlus, many: false },
-        "IterableToHyperLogLogPlus" => {
-            Function::ToSketch { class: Class::HyperLogLogPlus, many: true }
-        }
-        "ToHllSketch" => Function::ToSketch { class: Class::HllSketch, many: false },
-        "IterableToHllSketch" => Function::ToSketch { class: Class::HllSketch, many: true },
         "Multiply" => Function::Multiply,
         "Divide" => Function::Divide,
         "Size" => Function::Size,
@@ -197,6 +211,13 @@ fn with_text(spec: &Spec<'_>) -> Result<Option<Function>> {
             unit_ms: spec.text("timeUnit")?.map_or(Ok(1.0), date::unit_ms)?,
         },
         "ToDateString" => Function::ToDateString(format()?),
+        "ToTrailingWildcardPair" => Function::ToWildcardPair(boxed("endOfRange", "~")?),
+        "EntityIdExtractor" => {
+            let name = text("edgeIdentifierToExtract", "DESTINATION")?;
+            let end = Slot::reserved(&name).filter(|slot| *slot != Slot::Group);
+            let wrong = || spec.wrong("not an end of an edge", "edgeIdentifierToExtract");
+            Function::EntityIds(end.ok_or_else(wrong)?)
+        }
         "ExtractProperty" => Function::ExtractProperty(boxed("name", "")?),
         "ExtractId" => Function::ExtractId(boxed("id", "VERTEX")?),
         _ => return Ok(None),

@@ -22,6 +22,11 @@ fn functions_do_as_koryphes_do() {
             vec![json!(7)],
             json!([long(8)]),
         ),
+        (
+            json!({"class": "TupleAdaptedFunction", "selection": [0], "function": {"class": "ToUpperCase"}, "projection": [1]}),
+            vec![json!({"ArrayList": ["a"]})],
+            json!([{"java.util.ArrayList": ["a", "A"]}]),
+        ),
         (json!({"class": "ToLong"}), vec![json!("7")], json!([long(7)])),
         (json!({"class": "ToString"}), vec![long(7)], json!(["7"])),
         (

@@ -38,8 +38,14 @@ enum Field {
 impl Adapted {
     pub(super) fn from_json(json: &Json) -> Result<Self> {
         let spec = Spec::or_class(json, "TupleAdaptedFunction")?;
+        // Places of a tuple without names are numbers.
         let names = |field| -> Result<Vec<Box<str>>> {
-            Ok(spec.texts(field)?.into_iter().map(Into::into).collect())
+            match spec.get(field).and_then(Json::as_array) {
+                Some(places) if places.iter().any(Json::is_u64) => {
+                    Ok(places.iter().map(|place| place.to_string().into()).collect())
+                }
+                _ => Ok(spec.texts(field)?.into_iter().map(Into::into).collect()),
+            }
         };
         Ok(Self {
             selection: names("selection")?,
@@ -55,7 +61,7 @@ pub(super) fn transform(steps: &[Adapted], mut tuple: Value, now_ms: i64) -> Res
         return Ok(tuple);
     }
     for step in steps {
-        let input = step.selection.iter().map(|name| get(&tuple, name)).collect();
+        let input = step.selection.iter().map(|name| place(&tuple, name)).collect();
         let output = step.function.apply(input, now_ms)?;
         let mut output = match output.as_slice() {
             [Value::List(list)] if step.projection.len() > 1 => list.items.clone(),
@@ -69,15 +75,21 @@ pub(super) fn transform(steps: &[Adapted], mut tuple: Value, now_ms: i64) -> Res
     Ok(tuple)
 }
 
-fn get(tuple: &Value, name: &str) -> Value {
+/// What is at a place of a tuple.
+pub(in super::super) fn place(tuple: &Value, name: &str) -> Value {
     match tuple {
         Value::Element(element) => element.component(name),
         Value::Map(map) => map.get(&name.into()).cloned().unwrap_or_default(),
+        Value::List(list) => {
+            let item = name.parse().ok().and_then(|place: usize| list.items.get(place));
+            item.cloned().unwrap_or_default()
+        }
         _ => Value::Null,
     }
 }
 
-fn put(tuple: &mut Value, name: &str, value: Value) -> Result<()> {
+/// Puts a value at a place of a tuple.
+pub(in super::super) fn put(tuple: &mut Value, name: &str, value: Value) -> Result<()> {
     match tuple {
         Value::Element(element) => {
             let slot = match Slot::named(name, &element.shape) {
@@ -94,6 +106,16 @@ fn put(tuple: &mut Value, name: &str, value: Value) -> Result<()> {
         }
         Value::Map(map) => {
             map.insert(name.into(), value);
+            Ok(())
+        }
+        Value::List(list) => {
+            let wrong = || Error::invalid("a tuple has no such place").with("at", name);
+            let place: usize = name.parse().map_err(|_| wrong())?;
+            if place > list.items.len() {
+                return Err(wrong());
+            }
+            list.items.resize(list.items.len().max(place + 1), Value::Null);
+            list.items[place] = value;
             Ok(())
         }
         other => Err(wrong_class("a tuple", other)),
@@ -145,7 +167,7 @@ impl Definition {
         };
         let there = |value: Value| (!value.is_null()).then_some(value);
         let group: Box<str> = match self.mapped {
-            true => match get(tuple, &self.group) {
+            true => match place(tuple, &self.group) {
                 Value::String(group) => group.as_str().into(),
                 _ => return None,
             },
@@ -183,7 +205,7 @@ impl Definition {
 impl Field {
     fn value(&self, tuple: &Value) -> Value {
         match self {
-            Self::Place(place) => get(tuple, place),
+            Self::Place(name) => place(tuple, name),
             Self::Constant(value) => value.clone(),
         }
     }

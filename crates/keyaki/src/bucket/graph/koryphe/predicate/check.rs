@@ -20,6 +20,7 @@ impl Predicate {
                     places.iter().map(|place| classes.get(*place).copied().flatten()).collect();
                 predicate.check(&picked)
             }
+            Self::Adapted(function, _) => function.check_input(classes),
             Self::IsXMoreThanY | Self::IsXLessThanY => {
                 let known = takes(classes, &[Class::Comparable, Class::Comparable])?;
                 match known.as_slice() {

@@ -13,7 +13,7 @@ pub use parse::filters;
 pub use range::{Range, TimeRange};
 
 use super::pattern::Pattern;
-use super::wrong_class;
+use super::{Function, wrong_class};
 use crate::bucket::graph::element::Element;
 use crate::bucket::graph::value::{Class, Set, Text, Value};
 use crate::error::Result;
@@ -93,6 +93,8 @@ pub enum Predicate {
     If(Box<[Option<Predicate>; 3]>, Option<bool>),
     /// Of some of the selected values alone.
     Selected(Vec<usize>, Box<Predicate>),
+    /// Of what a function makes of it.
+    Adapted(Box<Function>, Box<Predicate>),
     /// Of an element's properties or ends, by name.
     OnElement(Vec<(Vec<Box<str>>, Predicate)>),
 }
@@ -144,6 +146,11 @@ impl Predicate {
                         .collect(),
                 };
                 predicate.test(&picked, now_ms)?
+            }
+            Self::Adapted(function, predicate) => {
+                let input = input.iter().map(|value| (*value).clone()).collect();
+                let output = function.apply(input, now_ms)?;
+                predicate.test(&output.iter().collect::<Vec<_>>(), now_ms)?
             }
             Self::IsXMoreThanY | Self::IsXLessThanY | Self::AreEqual | Self::AgeOffFromDays => {
                 let [x, y] = pair(input);
@@ -217,6 +224,10 @@ impl Predicate {
             Self::SketchIsLessThan(bound, OrEqual(equal)) => match value {
                 Value::HyperLogLog(sketch) => {
                     let seen = sketch.estimate() as i64;
+                    seen < *bound || (*equal && seen == *bound)
+                }
+                Value::Sketch(sketch) => {
+                    let seen = sketch.estimate().round() as i64;
                     seen < *bound || (*equal && seen == *bound)
                 }
                 _ => false,

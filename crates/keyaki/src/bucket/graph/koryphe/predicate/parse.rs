@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::pattern::Pattern;
-use super::super::{Spec, catalogue};
+use super::super::{Function, Spec, catalogue};
 use super::{OrEqual, Predicate, Range, TimeRange};
 use crate::bucket::graph::value::{Class, Set, SetKind, Value};
 use crate::error::{Error, Result};
@@ -82,7 +82,16 @@ impl Predicate {
                 let parts = [part("predicate")?, part("then")?, part("otherwise")?];
                 Self::If(Box::new(parts), spec.flag("condition")?)
             }
-            "TupleAdaptedPredicate" | "IntegerTupleAdaptedPredicate" | "AdaptedPredicate" => {
+            "AdaptedPredicate" => {
+                let predicate = Self::from_json(spec.need("predicate")?)?;
+                match spec.get("inputAdapter") {
+                    None => predicate,
+                    Some(json) => {
+                        Self::Adapted(Box::new(Function::from_json(json)?), Box::new(predicate))
+                    }
+                }
+            }
+            "TupleAdaptedPredicate" | "IntegerTupleAdaptedPredicate" => {
                 Self::Selected(places(&spec)?, boxed(spec.need("predicate")?)?)
             }
             "ElementFilter" | "PropertiesFilter" | "TupleAdaptedPredicateComposite" => {

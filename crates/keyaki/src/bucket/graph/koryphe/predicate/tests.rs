@@ -31,6 +31,16 @@ fn predicates_hold_as_koryphes_do() {
         ),
         (json!({"class": "IsLessThan", "value": "b"}), json!(["a"]), json!([null])),
         (json!({"class": "IsTrue"}), json!([true]), json!([null])),
+        (
+            json!({"class": "AdaptedPredicate", "inputAdapter": {"class": "Length"}, "predicate": {"class": "IsEqual", "value": 2}}),
+            json!(["ab"]),
+            json!(["abc"]),
+        ),
+        (
+            json!({"class": "AdaptedPredicate", "predicate": {"class": "IsEqual", "value": 2}}),
+            json!([2]),
+            json!([3]),
+        ),
         (json!({"class": "IsFalse"}), json!([false]), json!([null])),
         (
             json!({"class": "Regex", "value": {"java.util.regex.Pattern": "a.c"}}),

@@ -206,7 +206,7 @@ pub(super) const OPERATIONS: &[Described] = &[
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.get.GetGraphCreatedTime",
-        summary: "Gets when the graph was last set up",
+        summary: "Gets when the graph was made",
         fields: &[OPTIONS],
         input: None,
         output: Some(Type::One),

@@ -38,8 +38,13 @@ impl Executor {
         let mut held: Vec<Element> = Vec::new();
         while let Some(batch) = stream.next().await? {
             for element in batch {
-                // Nobody would see it again; Gaffer takes it and forgets it.
                 if !validate && self.schema.group(element.group()).is_none() {
+                    if element.group().is_empty() {
+                        return Err(
+                            Error::invalid("an element has no group").with("element", element)
+                        );
+                    }
+                    // Nobody would see it again; Gaffer takes it and forgets it.
                     continue;
                 }
                 match self.schema.admit(element, checks) {

@@ -66,7 +66,12 @@ impl Seeds {
 
 impl Executor {
     /// Scans, then looks through the view.
-    async fn scan(&self, query: &Query, target: Target, groups: Vec<GroupId>) -> Result<Elements> {
+    pub(super) async fn scan(
+        &self,
+        query: &Query,
+        target: Target,
+        groups: Vec<GroupId>,
+    ) -> Result<Elements> {
         let plan = Plan {
             target,
             groups,
@@ -77,12 +82,12 @@ impl Executor {
         self.source.scan(plan).await
     }
 
-    fn viewed(&self, query: &Query, elements: Elements) -> Elements {
+    pub(super) fn viewed(&self, query: &Query, elements: Elements) -> Elements {
         through(elements, Viewed(Pipeline::new(Arc::clone(&query.view), self.budget.now_ms())))
     }
 
     /// The groups of the view, all or only entities or edges.
-    fn groups(&self, query: &Query, edges: Option<bool>) -> Vec<GroupId> {
+    pub(super) fn groups(&self, query: &Query, edges: Option<bool>) -> Vec<GroupId> {
         let wanted = |id: &GroupId| {
             let is_edge = self.schema.group_by_id(*id).map(|group| group.shape().is_edge);
             edges.is_none_or(|edges| is_edge == Some(edges))
@@ -102,7 +107,7 @@ impl Executor {
     }
 
     /// What can't be a vertex is no seed. Gaffer passes over it where vertices are strings, and fails elsewhere.
-    fn passes_over(&self, vertex: &Value) -> bool {
+    pub(super) fn passes_over(&self, vertex: &Value) -> bool {
         self.schema.vertices() == VertexEncoding::Plain(Class::String)
             && self.schema.check_vertex(vertex).is_err()
     }
@@ -236,32 +241,14 @@ impl Executor {
         Ok(Output::Elements(self.viewed(query, elements)))
     }
 
-    pub(super) async fn get_ranges(
-        &self,
-        query: &Query,
-        mut ranges: Vec<[Value; 2]>,
-    ) -> Result<Output> {
-        ranges.retain(|ends| !ends.iter().any(|end| self.passes_over(end)));
-        ranges.sort();
-        let mut merged: Vec<[Value; 2]> = Vec::new();
-        for [first, last] in ranges {
-            match merged.last_mut() {
-                Some([_, end]) if first <= *end => {
-                    if *end < last {
-                        *end = last;
-                    }
-                }
-                _ => merged.push([first, last]),
-            }
-        }
-        let mut streams = Vec::new();
-        for [first, last] in merged {
-            self.schema.check_vertex(&first)?;
-            self.schema.check_vertex(&last)?;
-            let groups = self.groups(query, None);
-            let elements = self.scan(query, Target::Range(first, last), groups).await?;
-            streams.push(self.viewed(query, elements));
-        }
-        Ok(chained(streams))
+    pub(super) async fn get_between_pair(&self, query: &Query, input: Output) -> Result<Output> {
+        let Value::Pair(pair) = input.into_value(&self.budget).await? else {
+            return Err(Error::invalid("a pair of sets is wanted"));
+        };
+        let [first, second] = *pair;
+        let mut others = Seeds::default();
+        let second = second.items().unwrap_or_default().iter().cloned();
+        second.into_iter().try_for_each(|value| others.add(value))?;
+        self.get_between(query, Output::of(first), &others.vertices).await
     }
 }

@@ -7,6 +7,7 @@ mod get;
 mod join;
 mod order;
 mod output;
+mod ranges;
 mod table;
 mod walks;
 
@@ -147,9 +148,10 @@ impl Executor {
             Operation::GetElementsBetweenSets(query, others) => {
                 self.get_between(query, input.needed()?, others).await?
             }
-            Operation::GetElementsInRanges(query, ranges) => {
-                self.get_ranges(query, ranges.clone()).await?
+            Operation::GetElementsBetweenPair(query) => {
+                self.get_between_pair(query, input.needed()?).await?
             }
+            Operation::GetElementsInRanges(query) => self.get_ranges(query, input).await?,
             Operation::GetWalks(walks) => self.get_walks(walks, input).await?,
             Operation::Aggregate(how) => self.aggregate(how, input).await?,
             Operation::Filter(filter) => elements::filter(filter, input, now_ms)?,
@@ -293,7 +295,7 @@ impl Executor {
 
     fn created(&self) -> Json {
         let shown = |(name, made_ms): &(Box<str>, i64)| {
-            let time = date::format_with(*made_ms, "yyyy-MM-ddTHH:mm:ss.SSS");
+            let time = date::format_with(*made_ms, date::CREATED);
             json!({&**name: time})
         };
         self.identity.as_ref().map_or(json!({}), shown)

@@ -28,12 +28,8 @@ impl Parser<'_> {
                 let other = spec.list("inputB")?.unwrap_or_default();
                 Operation::GetElementsBetweenSets(self.query(spec)?, vertices(other)?)
             }
-            "GetElementsBetweenSetsPairs" => return self.between_pair(spec).map(Some),
-            "GetElementsInRanges" => {
-                let pairs = spec.list("input")?.unwrap_or_default();
-                let pairs = pairs.iter().map(range).collect::<Result<_>>()?;
-                Operation::GetElementsInRanges(self.query(spec)?, pairs)
-            }
+            "GetElementsBetweenSetsPairs" => Operation::GetElementsBetweenPair(self.query(spec)?),
+            "GetElementsInRanges" => Operation::GetElementsInRanges(self.query(spec)?),
             "GetWalks" => Operation::GetWalks(Box::new(self.walks(spec)?)),
             _ => return Ok(None),
         }))
@@ -52,8 +48,10 @@ impl Parser<'_> {
         };
         let directed = spec.text("directedType")?.map_or(Ok(Directed::Either), Directed::named)?;
         let query = Query { view: Arc::new(view), side, directed };
-        if matches!(spec.short(), "GetElements" | "GetAdjacentIds") {
-            check_seeds(spec, &query)?;
+        match spec.short() {
+            "GetElements" | "GetAdjacentIds" => check_seeds(spec, &query)?,
+            "GetElementsInRanges" if query.view.has_edges() => check_ranges(spec, &query)?,
+            _ => {}
         }
         Ok(query)
     }
@@ -85,25 +83,6 @@ impl Parser<'_> {
         Ok(parts)
     }
 
-    /// The second list of a pair of lists; the first is the step's input.
-    fn between_pair(&self, spec: &Spec<'_>) -> Result<Operation> {
-        let pair = spec.need("input")?;
-        let list = |name| {
-            let inner = pair.get(name).map(unwrapped);
-            inner
-                .and_then(Json::as_array)
-                .ok_or_else(|| spec.wrong("a pair of lists is wanted", name))
-        };
-        let query = self.query(spec)?;
-        let first = vertices(list("first")?)?.into_iter().map(|it| Value::EntityId(Box::new(it)));
-        let between = Step {
-            class: spec.class.into(),
-            input: Some(Value::list(first.collect())),
-            operation: Operation::GetElementsBetweenSets(query, vertices(list("second")?)?),
-        };
-        Ok(Operation::Chain(vec![between]))
-    }
-
     fn walks(&self, spec: &Spec<'_>) -> Result<Walks> {
         let hops = spec.list("operations")?.unwrap_or_default();
         let hops = hops.iter().map(|hop| self.step(hop)).collect::<Result<Vec<_>>>()?;
@@ -128,20 +107,39 @@ impl Parser<'_> {
 fn check_seeds(spec: &Spec<'_>, query: &Query) -> Result<()> {
     let seeds = spec.get("input").map(unwrapped).and_then(Json::as_array);
     for seed in seeds.into_iter().flatten() {
-        let of_edge = seed.get("class").and_then(Json::as_str).map(short_name) == Some("EdgeSeed");
-        let says = |name| seed.get(name).is_some_and(|it: &Json| !it.is_null());
         if seed.is_null() {
             return Err(spec.wrong("a seed is null", "input"));
         }
-        if of_edge
-            && query.directed != Directed::Either
-            && !says("directed")
-            && !says("directedType")
+        if query.directed != Directed::Either && leaves_direction_open(seed) {
+            return Err(spec.wrong("an edge seed does not say which direction it is for", "input"));
+        }
+    }
+    Ok(())
+}
+
+/// The same of the ends of ranges, each of which is wrapped in its class.
+fn check_ranges(spec: &Spec<'_>, query: &Query) -> Result<()> {
+    let pairs = spec.get("input").map(unwrapped).and_then(Json::as_array);
+    let ends = pairs.into_iter().flatten().flat_map(|pair| [pair.get("first"), pair.get("second")]);
+    let wrapped = ends.flatten().filter_map(Json::as_object).flat_map(|end| end.iter());
+    for (class, seed) in wrapped {
+        if query.directed != Directed::Either
+            && short_name(class) == "EdgeSeed"
+            && !says_direction(seed)
         {
             return Err(spec.wrong("an edge seed does not say which direction it is for", "input"));
         }
     }
     Ok(())
+}
+
+fn leaves_direction_open(seed: &Json) -> bool {
+    let class = seed.get("class").and_then(Json::as_str).map(short_name);
+    class == Some("EdgeSeed") && !says_direction(seed)
+}
+
+fn says_direction(seed: &Json) -> bool {
+    ["directed", "directedType"].iter().any(|name| seed.get(name).is_some_and(|it| !it.is_null()))
 }
 
 /// How many operations of a hop read edges.
@@ -184,6 +182,17 @@ pub(super) fn unwrapped(json: &Json) -> &Json {
     }
 }
 
+/// A pair of lists of vertices, which may be wrapped in their class.
+pub(super) fn pair_of_sets(spec: &Spec<'_>, json: &Json) -> Result<Value> {
+    let list = |name| {
+        let inner = json.get(name).map(unwrapped);
+        let wrong = || spec.wrong("a pair of lists is wanted", name);
+        let list = inner.and_then(Json::as_array).ok_or_else(wrong)?;
+        vertices(list).map(Value::list)
+    };
+    Ok(Value::Pair(Box::new([list("first")?, list("second")?])))
+}
+
 fn vertex(json: &Json) -> Result<Value> {
     match Value::from_json(json)? {
         Value::EntityId(vertex) => Ok(*vertex),
@@ -196,13 +205,4 @@ fn vertex(json: &Json) -> Result<Value> {
 
 fn vertices(list: &[Json]) -> Result<Vec<Value>> {
     list.iter().map(vertex).collect()
-}
-
-fn range(pair: &Json) -> Result<[Value; 2]> {
-    let end = |name| {
-        let missing = || Error::invalid("a range has two ends").with("at", name);
-        vertex(pair.get(name).ok_or_else(missing)?)
-    };
-    let (first, second) = (end("first")?, end("second")?);
-    Ok(if first <= second { [first, second] } else { [second, first] })
 }

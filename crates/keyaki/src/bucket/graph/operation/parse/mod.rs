@@ -18,7 +18,7 @@ use crate::bucket::graph::schema::{Group, Schema};
 use crate::bucket::graph::value::Value;
 use crate::bucket::graph::view::{check_filters, check_transforms};
 use crate::error::{Error, Result};
-use get::unwrapped;
+use get::{pair_of_sets, unwrapped};
 
 /// How deep operations may lie in operations.
 const DEPTH_MAX: usize = 32;
@@ -84,7 +84,11 @@ impl Parser<'_> {
             None => Spec::new(json)?,
         };
         if catalogue::find(spec.class).is_none() {
-            return Err(spec.unknown("operation"));
+            return Err(match spec.short() {
+                "CancelScheduledJob" => Error::invalid("no jobs are scheduled here: they run once")
+                    .with("class", spec.class),
+                _ => spec.unknown("operation"),
+            });
         }
         let operation = inner.operation(&spec)?;
         Ok(Step { class: spec.class.into(), input: inner.input(&spec, &operation)?, operation })
@@ -188,10 +192,8 @@ impl Parser<'_> {
     /// The input, where the operation does not read it in a way of its own.
     fn input(&self, spec: &Spec<'_>, operation: &Operation) -> Result<Option<Value>> {
         let Some(json) = spec.get("input") else { return Ok(None) };
-        if matches!(operation, Operation::GetElementsInRanges(..))
-            || spec.short().ends_with("Pairs")
-        {
-            return Ok(None);
+        if let Operation::GetElementsBetweenPair(_) = operation {
+            return pair_of_sets(spec, json).map(Some);
         }
         let takes_many =
             catalogue::find(spec.class).and_then(|it| it.input) == Some(Type::Iterable);

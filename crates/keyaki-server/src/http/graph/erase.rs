@@ -1,0 +1,43 @@
+//! `/vertices/{vertex}`: everything about a vertex, erased. It goes whoever may see it, so only those may do it who may
+//! delete the bucket.
+
+use keyaki::bucket::graph::value::{Class, Value, VertexEncoding};
+use serde_json::Value as Json;
+
+use crate::http::Answer;
+use crate::http::answer::Representation;
+use crate::http::identify::refuse;
+use crate::http::inside::InBucket;
+use crate::http::path::Query;
+use crate::http::problem::Problem;
+use crate::http::shapes::Erased;
+
+impl InBucket<'_> {
+    /// `/vertices/{vertex}`.
+    pub(in crate::http) async fn erase(&self, text: &str, query: Query) -> Answer {
+        if !self.who()?.administers {
+            return Err(refuse(&self.call.principal));
+        }
+        let vertex = self.vertex(text, query.get("vertexClass"))?;
+        let erased = self.graph()?.erase(&vertex, self.caller.user.clone()).await?;
+        Representation::json(None, &Erased { erased }).answer(self.call.parts)
+    }
+
+    /// The vertex that a text means; of what class it is the schema tells, unless the caller does.
+    fn vertex(&self, text: &str, class: Option<&str>) -> Result<Value, Problem> {
+        let schema = self.graph()?.schema();
+        let class = match (class, schema.vertices()) {
+            (Some(class), _) => Class::named(class)?,
+            (None, VertexEncoding::Plain(class)) => class,
+            (None, VertexEncoding::Tagged) => Class::String,
+        };
+        let json = match class {
+            Class::String => Json::from(text),
+            // What is no JSON is a string: a date, say, or base64.
+            _ => serde_json::from_str(text).unwrap_or_else(|_| Json::from(text)),
+        };
+        let vertex = Value::from_json_as(&json, class)?;
+        schema.check_vertex(&vertex)?;
+        Ok(vertex)
+    }
+}
