@@ -9,7 +9,7 @@ use keyaki::cell::visibility::Authorisations;
 use super::App;
 use super::problem::{self, Problem};
 use crate::access::signature::{
-    Message, Policy, check_content_digest, parse_public_key, verify_all,
+    Message, Policy, Signed, check_content_digest, parse_public_key, signers, verify_all,
 };
 
 const SCHEME: &str = "bearer ";
@@ -20,9 +20,15 @@ const AUTHS: &str = "keyaki-auths";
 #[derive(Clone, Copy)]
 pub struct HasBody;
 
+/// Who asks, and the signatures by which services are known to have passed it on.
+pub struct Identity {
+    pub principal: Principal,
+    pub signed: Vec<Signed>,
+}
+
 impl App {
     /// The caller of a request, whose body is needed only if a service has signed it.
-    pub fn identify(&self, snapshot: &Snapshot, request: &Parts) -> Result<Principal, Problem> {
+    pub fn identify(&self, snapshot: &Snapshot, request: &Parts) -> Result<Identity, Problem> {
         let mut lines = request.headers.get_all(header::AUTHORIZATION).iter();
         let principal = match (lines.next(), lines.next()) {
             (None, _) => Principal::default(),
@@ -31,7 +37,8 @@ impl App {
                 return Err(Problem::bad_request("there are two Authorization headers"));
             }
         };
-        Ok(Principal { services: self.services(snapshot, request)?, ..principal })
+        let signed = self.signed(snapshot, request)?;
+        Ok(Identity { principal: Principal { services: signers(&signed), ..principal }, signed })
     }
 
     fn by_token(&self, snapshot: &Snapshot, value: &HeaderValue) -> Result<Principal, Problem> {
@@ -67,7 +74,7 @@ impl App {
         })
     }
 
-    fn services(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<String>, Problem> {
+    fn signed(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<Signed>, Problem> {
         if !request.headers.contains_key("signature-input")
             && !request.headers.contains_key("signature")
         {

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 use keyaki::bucket::Caller;
 use keyaki::catalog::{Access, BucketEntry, OpenBucket, Principal, Snapshot, check_key};
 
-use super::identify::{authorisations, refuse};
+use super::identify::{authorisations, refuse, unauthenticated};
 use super::problem::Problem;
 use super::routes::{About, Of};
 use super::{App, Call, is_read};
@@ -166,6 +166,24 @@ impl InBucket<'_> {
         match entry.allows(domain, &self.call.principal, access, path) {
             true => Ok(()),
             false => Err(refuse(&self.call.principal)),
+        }
+    }
+
+    /// Uses up the signatures of a change that the caller could not make without them: what they open they open once.
+    pub(super) async fn spend_signatures(&self, rights: &[(Access, &str)]) -> Result<(), Problem> {
+        let call = self.call;
+        if call.signed.is_empty() {
+            return Ok(());
+        }
+        let (domain, entry) = call.find_bucket(self.names)?;
+        let alone = Principal { services: Vec::new(), ..call.principal.clone() };
+        if rights.iter().all(|(access, path)| entry.allows(domain, &alone, *access, path)) {
+            return Ok(());
+        }
+        let digests = call.signed.iter().map(|signed| signed.digest).collect();
+        match call.app.catalog.spend(&digests).await? {
+            true => Ok(()),
+            false => Err(unauthenticated("a signature was used before; sign anew, with a nonce")),
         }
     }
 

@@ -41,12 +41,13 @@ use keyaki::catalog::{Catalog, Principal, Snapshot};
 use keyaki::cell::WallClock;
 
 use crate::access::jwt::JwtKeys;
+use crate::access::signature::Signed;
 use crate::config::Limits;
 pub use bounds::Bounds;
 pub use cors::Cors;
 pub use cursor::Cursors;
 pub use docs::description;
-use identify::HasBody;
+use identify::{HasBody, Identity};
 pub use metrics::Metrics;
 use path::Path;
 use problem::Problem;
@@ -77,6 +78,7 @@ struct Call<'a> {
     parts: &'a Parts,
     snapshot: Arc<Snapshot>,
     principal: Principal,
+    signed: Vec<Signed>,
 }
 
 type Answer = Result<Response, Problem>;
@@ -195,7 +197,7 @@ impl App {
         let snapshot = self.catalog.snapshot().await?;
         let Some(domain) = snapshot.domains.get(domain) else { return Ok(None) };
         let Some(entry) = domain.buckets.get(bucket) else { return Ok(None) };
-        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?) {
+        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?.principal) {
             return Ok(None);
         }
         Ok(Some(Of::kind(&entry.record.settings.kind)))
@@ -203,8 +205,8 @@ impl App {
 
     async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
         let snapshot = self.catalog.snapshot().await?;
-        let principal = self.identify(&snapshot, parts)?;
-        Ok(Call { app: self, parts, snapshot, principal })
+        let Identity { principal, signed } = self.identify(&snapshot, parts)?;
+        Ok(Call { app: self, parts, snapshot, principal, signed })
     }
 }
 
