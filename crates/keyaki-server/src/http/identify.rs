@@ -43,7 +43,7 @@ impl App {
 
     fn by_token(&self, snapshot: &Snapshot, value: &HeaderValue) -> Result<Principal, Problem> {
         let text =
-            value.to_str().map_err(|_| unauthenticated("the Authorization header is not text"))?;
+            value.to_str().map_err(|_| invalid_token("the Authorization header is not text"))?;
         let scheme = text.get(..SCHEME.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
         if scheme.is_none() {
             return Err(unauthenticated("only bearer tokens are known here"));
@@ -52,7 +52,7 @@ impl App {
         if let Some(known) = snapshot.token(&digest_of(token)) {
             let record = &known.record;
             if record.expires.is_some_and(|expires| expires <= self.now_seconds()) {
-                return Err(unauthenticated("the token has expired"));
+                return Err(invalid_token("the token has expired"));
             }
             return Ok(Principal {
                 user: Some(record.user.clone()),
@@ -61,10 +61,10 @@ impl App {
                 services: Vec::new(),
             });
         }
-        let Some(keys) = &self.jwt else { return Err(unauthenticated("the token is not known")) };
+        let Some(keys) = &self.jwt else { return Err(invalid_token("the token is not known")) };
         let claims = keys.verify(token, self.now_seconds()).map_err(|bad| {
             tracing::debug!(%bad, "a JWT was refused");
-            unauthenticated("the token is not valid")
+            invalid_token("the token is not valid")
         })?;
         Ok(Principal {
             user: Some(claims.subject),
@@ -145,8 +145,17 @@ pub fn authorisations(principal: &Principal, request: &Parts) -> Result<Authoris
 }
 
 pub fn unauthenticated(detail: &str) -> Problem {
+    challenged(detail, "Bearer realm=\"keyaki\"")
+}
+
+/// As RFC 6750 has it: another token may do.
+fn invalid_token(detail: &str) -> Problem {
+    challenged(detail, "Bearer realm=\"keyaki\", error=\"invalid_token\"")
+}
+
+fn challenged(detail: &str, challenge: &'static str) -> Problem {
     Problem::new(&problem::UNAUTHENTICATED, detail)
-        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"keyaki\""))
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
 /// Refuses what a caller may not do: who is not known yet may come back with a token.

@@ -118,6 +118,9 @@ impl App {
         let headers = response.headers_mut();
         self.cors.mark(&parts.headers, headers);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // Whatever says nothing of caches was meant for this caller alone.
+        let alone = || HeaderValue::from_static("no-store");
+        headers.entry(header::CACHE_CONTROL).or_insert_with(alone);
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert("x-request-id", id);
         }

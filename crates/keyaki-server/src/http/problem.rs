@@ -123,8 +123,11 @@ impl Problem {
         body.insert("detail".to_owned(), json!(self.detail));
         body.insert("instance".to_owned(), json!(instance));
         let bytes = serde_json::to_vec(&body).unwrap_or_default();
+        // Said here, for the answer to HEAD has it too.
+        let length = HeaderValue::from(bytes.len());
         let mut response = (self.kind.status, Body::from(bytes)).into_response();
         let headers = response.headers_mut();
+        headers.insert(header::CONTENT_LENGTH, length);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in self.headers {
