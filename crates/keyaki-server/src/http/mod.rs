@@ -18,6 +18,7 @@ mod json;
 mod listing;
 mod metrics;
 mod operations;
+mod pace;
 mod path;
 mod problem;
 mod range;
