@@ -112,6 +112,7 @@ impl App {
         let mut response = match answered {
             Ok(response) => response,
             Err(problem) => {
+                problem.log(&id);
                 let response = problem.into_response_at(parts.uri.path());
                 without_body_for_head(&parts, response)
             }
