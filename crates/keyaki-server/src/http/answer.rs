@@ -56,7 +56,15 @@ impl Representation {
         }
         let by_parts = self.in_parts.is_some() && range::is_asked_for(request);
         let length = if by_parts { 0 } else { self.bytes.len() };
-        let gzip = wants_gzip(&request.headers, &self.content_type, length)?;
+        let codings = Codings::accepted(&request.headers)?;
+        let mut gzip = codings.choose_gzip(&self.content_type, length);
+        // Of the two, the one that the caller has already is the better choice.
+        let has_other = conditions.have(&tag, !gzip) && !conditions.have(&tag, gzip);
+        if has_other && codings.allow(!gzip) {
+            gzip = !gzip;
+        }
+        let unchanged = verdict == Verdict::NotModified
+            && (conditions.have(&tag, gzip) || !conditions.have_tags());
         let mut headers = HeaderMap::with_capacity(HEADERS);
         headers.insert(
             header::VARY,
@@ -68,7 +76,7 @@ impl Representation {
             headers.insert(header::ETAG, value(&format!("\"{tag}{suffix}\""))?);
             headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
         }
-        if verdict == Verdict::NotModified {
+        if unchanged {
             return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
         }
         headers.insert(header::CONTENT_TYPE, value(&self.content_type)?);
@@ -136,29 +144,48 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("memory can be written to")
 }
 
-/// Whether an answer is to be compressed.
-fn wants_gzip(headers: &HeaderMap, content_type: &str, length: usize) -> Result<bool, Problem> {
-    let Some(accepted) = joined(headers, &header::ACCEPT_ENCODING) else { return Ok(false) };
-    let quality = |name: &str| {
-        let mut any = None;
-        for (coding, quality) in weighted(&accepted) {
-            if coding.eq_ignore_ascii_case(name) {
-                return Some(quality);
+/// How a caller takes an answer.
+struct Codings {
+    plain: bool,
+    gzip: bool,
+    rather_gzip: bool,
+}
+
+impl Codings {
+    fn accepted(headers: &HeaderMap) -> Result<Self, Problem> {
+        let Some(accepted) = joined(headers, &header::ACCEPT_ENCODING) else {
+            return Ok(Self { plain: true, gzip: false, rather_gzip: false });
+        };
+        let quality = |name: &str| {
+            let mut any = None;
+            for (coding, quality) in weighted(&accepted) {
+                if coding.eq_ignore_ascii_case(name) {
+                    return Some(quality);
+                }
+                if coding == "*" {
+                    any = Some(quality);
+                }
             }
-            if coding == "*" {
-                any = Some(quality);
-            }
+            any
+        };
+        let gzip = quality("gzip").or(quality("x-gzip")).unwrap_or(0);
+        let plain = quality("identity");
+        if gzip == 0 && plain == Some(0) {
+            return Err(Problem::new(&problem::NOT_ACCEPTABLE, "no acceptable content coding")
+                .with("header", "accept-encoding"));
         }
-        any
-    };
-    let gzip = quality("gzip").or(quality("x-gzip")).unwrap_or(0);
-    let identity = quality("identity").unwrap_or(1);
-    match (gzip, identity) {
-        (0, 0) => Err(Problem::new(&problem::NOT_ACCEPTABLE, "no acceptable content coding")
-            .with("header", "accept-encoding")),
-        (_, 0) => Ok(true),
-        (0, _) => Ok(false),
-        _ => Ok(length >= COMPRESSED_FROM && is_compressible(content_type)),
+        let rather_gzip = gzip >= plain.unwrap_or(0);
+        Ok(Self { plain: plain != Some(0), gzip: gzip > 0, rather_gzip })
+    }
+
+    fn allow(&self, gzip: bool) -> bool {
+        if gzip { self.gzip } else { self.plain }
+    }
+
+    /// Whether an answer is to be compressed.
+    fn choose_gzip(&self, content_type: &str, length: usize) -> bool {
+        let pays = length >= COMPRESSED_FROM && is_compressible(content_type);
+        !self.plain || (self.gzip && self.rather_gzip && pays)
     }
 }
 
@@ -183,9 +210,12 @@ pub fn refuse_unacceptable(headers: &HeaderMap, content_type: &str) -> Result<()
     }
 }
 
-/// Whether the header `Accept`, if there is one, allows this type. The most specific range decides.
+/// Whether the header `Accept`, if it says anything, allows this type. The most specific range decides.
 pub fn accepts(headers: &HeaderMap, content_type: &str) -> bool {
-    let Some(accepted) = joined(headers, &header::ACCEPT) else { return true };
+    let accepted = joined(headers, &header::ACCEPT).unwrap_or_default();
+    if weighted(&accepted).next().is_none() {
+        return true;
+    }
     let essence = essence(content_type);
     let (main, _) = essence.split_once('/').unwrap_or((&essence, ""));
     let mut best = None;
@@ -248,6 +278,7 @@ mod tests {
             ("*/*, text/plain;q=0", false),
             ("text/*;q=0, text/plain", true),
             ("text/html, */*;q=0.1", true),
+            ("", true),
         ] {
             assert_eq!(
                 accepts(&headers("accept", accept), "text/plain; charset=utf-8"),
@@ -259,12 +290,16 @@ mod tests {
 
     #[test]
     fn compression_is_asked_for() {
-        let wants = |text: &str| wants_gzip(&headers("accept-encoding", text), "text/plain", 5000);
+        let wants = |text: &str| {
+            let codings = Codings::accepted(&headers("accept-encoding", text))?;
+            Ok::<_, Problem>(codings.choose_gzip("text/plain", 5000))
+        };
         assert!(wants("gzip").is_ok_and(|wants| wants));
         assert!(wants("br, *").is_ok_and(|wants| wants));
         assert!(wants("gzip;q=0").is_ok_and(|wants| !wants));
         assert!(wants("br").is_ok_and(|wants| !wants));
         assert!(wants("identity;q=0").is_err());
         assert!(wants("identity;q=0, gzip").is_ok_and(|wants| wants));
+        assert!(wants("identity, gzip;q=0.5").is_ok_and(|wants| !wants));
     }
 }

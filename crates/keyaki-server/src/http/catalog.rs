@@ -56,12 +56,19 @@ impl Call<'_> {
     }
 
     /// `/v1/{domain}`.
-    pub(super) fn show_domain(&self, name: &str) -> Answer {
+    pub(super) async fn show_domain(&self, name: &str) -> Answer {
         let domain = self.seen_domain(name)?;
-        Representation::json(Some(domain.tid), &self.shown(name, domain)).answer(self.parts)
+        let (shown, more) = self.shown(name, domain).await?;
+        let shown = Representation::json(Some(domain.tid), &shown);
+        Representation { more, ..shown }.answer(self.parts)
     }
 
-    fn shown(&self, name: &str, domain: &Domain) -> DomainShown {
+    /// A domain, and what its tag says of that which changes on its own.
+    async fn shown(
+        &self,
+        name: &str,
+        domain: &Domain,
+    ) -> Result<(DomainShown, Option<String>), Problem> {
         let spec = &domain.record.spec;
         let seen = domain.buckets.iter().filter(|(_, b)| b.is_seen_by(domain, &self.principal));
         let buckets = seen.map(|(name, bucket)| BucketListed {
@@ -70,18 +77,28 @@ impl Call<'_> {
             tid: bucket.tid.to_string(),
         });
         let all = self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain));
-        DomainShown {
+        let used = match all {
+            true => self.app.catalog.used_in_domain(name, domain).await?,
+            false => None,
+        };
+        let more = used.map(|used| format!("{}-{}", used.items, used.bytes));
+        let shown = DomainShown {
             name: name.to_owned(),
             tid: domain.tid.to_string(),
             time: time(domain.tid),
             description: spec.description.clone(),
             quota: spec.quota.into(),
             buckets: buckets.collect(),
-            used: all.then_some(DomainUse { buckets: domain.buckets.len() }),
+            used: all.then_some(DomainUse {
+                buckets: domain.buckets.len(),
+                items: used.map(|used| used.items),
+                bytes: used.map(|used| used.bytes),
+            }),
             owners: all.then(|| spec.owners.clone()),
             bucket_creators: all.then(|| spec.bucket_creators.clone()),
             acl: spec.acl.as_ref().filter(|_| all).map(Into::into),
-        }
+        };
+        Ok((shown, more))
     }
 
     /// Whether the domain is there, if the caller may set it.
@@ -105,7 +122,8 @@ impl Call<'_> {
         let (created, tid) = done(changed, "there is no such domain")?;
         let snapshot = self.app.catalog.snapshot().await?;
         let domain = snapshot.domains.get(name).ok_or_else(deleted_meanwhile)?;
-        put(created, tid, &self.shown(name, domain), &format!("/v1/{name}"))
+        let (shown, _) = self.shown(name, domain).await?;
+        put(created, tid, &shown, &format!("/v1/{name}"))
     }
 
     pub(super) async fn delete_domain(&self, name: &str) -> Answer {

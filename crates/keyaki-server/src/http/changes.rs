@@ -45,7 +45,9 @@ impl InBucket<'_> {
             let link = format!("<{}?since={next}&limit={limit}>; rel=\"next\"", parts.uri.path());
             headers.push((header::LINK, value(&link)?));
         }
-        let items = page.changes.iter().map(ChangeShown::from).collect();
+        let readable = self.readable();
+        let shown = page.changes.iter().filter(|record| readable.has(&record.change.item));
+        let items = shown.map(ChangeShown::from).collect();
         let shown = Changes { items, next: page.more.then(|| next.clone()), since: next };
         let shown = Representation::json(None, &shown);
         Representation { headers, ..shown }.answer(parts)
@@ -64,13 +66,17 @@ impl InBucket<'_> {
             async move {
                 let _place = place;
                 loop {
-                    watch.look().await?;
+                    let readable = watch.look().await?;
                     let page =
                         bucket.changes(&caller.authorisations, since, EVENTS_AT_ONCE).await?;
                     since = Some(page.next);
-                    if !page.changes.is_empty() {
-                        let events: String = page.changes.iter().map(event).collect();
+                    let seen = page.changes.iter().filter(|r| readable.has(&r.change.item));
+                    let events: String = seen.map(event).collect();
+                    if !events.is_empty() {
                         return Ok::<_, keyaki::Error>(Some((Bytes::from(events), (since, 0))));
+                    }
+                    if page.more {
+                        continue;
                     }
                     tokio::time::sleep(LOOKS_APART).await;
                     quiet += 1;

@@ -2,7 +2,7 @@
 //!
 //! A tag is `"<tid>"`, or `"<tid>/<more>"` where an answer also shows what changes on its own; a write looks at the tid
 //! alone. A compressed answer's tag ends in `-gzip`; whoever sends that back means the same item, so the suffix is
-//! taken off before anything is compared.
+//! taken off before anything is compared. That nothing has changed is told only of the answer that the caller has.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -33,7 +33,9 @@ enum Tags {
 #[derive(Debug, PartialEq, Eq)]
 struct Tag {
     weak: bool,
+    /// Without the suffix of compressed answers.
     opaque: String,
+    gzip: bool,
 }
 
 impl Tag {
@@ -82,6 +84,20 @@ impl Conditions {
             (None, Some(date)) if modified <= date => Verdict::NotModified,
             _ => Verdict::Go,
         }
+    }
+
+    /// Whether a caller says to have this very answer, compressed or not.
+    pub fn have(&self, tag: &str, gzip: bool) -> bool {
+        match &self.not_matching {
+            None => false,
+            Some(Tags::Any) => true,
+            Some(Tags::List(list)) => list.iter().any(|t| t.opaque == tag && t.gzip == gzip),
+        }
+    }
+
+    /// Whether a caller says what it has.
+    pub fn have_tags(&self) -> bool {
+        self.not_matching.is_some()
     }
 
     /// What a write demands. A date is judged by what is there now, and then that must still be there.
@@ -180,8 +196,9 @@ fn parse_list(text: &str) -> Option<Vec<Tag>> {
         if !opaque.bytes().all(allowed) {
             return None;
         }
-        let plain = opaque.strip_suffix(GZIP_SUFFIX).unwrap_or(opaque);
-        tags.push(Tag { weak, opaque: plain.to_owned() });
+        let plain = opaque.strip_suffix(GZIP_SUFFIX);
+        let gzip = plain.is_some();
+        tags.push(Tag { weak, opaque: plain.unwrap_or(opaque).to_owned(), gzip });
         rest = tail.trim_start_matches([' ', '\t']);
         if !rest.is_empty() && !rest.starts_with(',') {
             return None;

@@ -9,7 +9,7 @@ use keyaki::cell::visibility::Authorisations;
 use super::App;
 use super::problem::{self, Problem};
 use crate::access::signature::{
-    Message, Policy, check_content_digest, parse_public_key, verify_all,
+    Message, Policy, Signed, check_content_digest, parse_public_key, signers, verify_all,
 };
 
 const SCHEME: &str = "bearer ";
@@ -22,9 +22,15 @@ static SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
 #[derive(Clone, Copy)]
 pub struct HasBody;
 
+/// Who asks, and the signatures by which services are known to have passed it on.
+pub struct Identity {
+    pub principal: Principal,
+    pub signed: Vec<Signed>,
+}
+
 impl App {
     /// The caller of a request, whose body is needed only if a service has signed it.
-    pub fn identify(&self, snapshot: &Snapshot, request: &Parts) -> Result<Principal, Problem> {
+    pub fn identify(&self, snapshot: &Snapshot, request: &Parts) -> Result<Identity, Problem> {
         let mut lines = request.headers.get_all(header::AUTHORIZATION).iter();
         let principal = match (lines.next(), lines.next()) {
             (None, _) => Principal::default(),
@@ -33,12 +39,13 @@ impl App {
                 return Err(Problem::bad_request("there are two Authorization headers"));
             }
         };
-        Ok(Principal { services: self.services(snapshot, request)?, ..principal })
+        let signed = self.signed(snapshot, request)?;
+        Ok(Identity { principal: Principal { services: signers(&signed), ..principal }, signed })
     }
 
     fn by_token(&self, snapshot: &Snapshot, value: &HeaderValue) -> Result<Principal, Problem> {
         let text =
-            value.to_str().map_err(|_| unauthenticated("the Authorization header is not text"))?;
+            value.to_str().map_err(|_| invalid_token("the Authorization header is not text"))?;
         let scheme = text.get(..SCHEME.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
         if scheme.is_none() {
             return Err(unauthenticated("only bearer tokens are known here"));
@@ -47,14 +54,14 @@ impl App {
         if let Some(known) = snapshot.token(&digest_of(token)) {
             let record = &known.record;
             if record.expires.is_some_and(|expires| expires <= self.now_seconds()) {
-                return Err(unauthenticated("the token has expired"));
+                return Err(invalid_token("the token has expired"));
             }
             return Ok(known.principal.clone());
         }
-        let Some(keys) = &self.jwt else { return Err(unauthenticated("the token is not known")) };
+        let Some(keys) = &self.jwt else { return Err(invalid_token("the token is not known")) };
         let claims = keys.verify(token, self.now_seconds()).map_err(|bad| {
             tracing::debug!(%bad, "a JWT was refused");
-            unauthenticated("the token is not valid")
+            invalid_token("the token is not valid")
         })?;
         let auths = Authorisations::new(claims.auths).map_err(|_| {
             Problem::new(&problem::FORBIDDEN, "the token's authorisations can't be used")
@@ -67,7 +74,7 @@ impl App {
         })
     }
 
-    fn services(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<String>, Problem> {
+    fn signed(&self, snapshot: &Snapshot, request: &Parts) -> Result<Vec<Signed>, Problem> {
         if !request.headers.contains_key(&SIGNATURE_INPUT)
             && !request.headers.contains_key(&SIGNATURE)
         {
@@ -136,8 +143,17 @@ pub fn authorisations(principal: &Principal, request: &Parts) -> Result<Authoris
 }
 
 pub fn unauthenticated(detail: &str) -> Problem {
+    challenged(detail, "Bearer realm=\"keyaki\"")
+}
+
+/// As RFC 6750 has it: another token may do.
+fn invalid_token(detail: &str) -> Problem {
+    challenged(detail, "Bearer realm=\"keyaki\", error=\"invalid_token\"")
+}
+
+fn challenged(detail: &str, challenge: &'static str) -> Problem {
     Problem::new(&problem::UNAUTHENTICATED, detail)
-        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"keyaki\""))
+        .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
 /// Refuses what a caller may not do: who is not known yet may come back with a token.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use keyaki::bucket::Caller;
-use keyaki::catalog::{Access, BucketEntry, OpenBucket, check_key};
+use keyaki::catalog::{Access, BucketEntry, OpenBucket, Principal, Snapshot, check_key};
 
-use super::identify::{authorisations, refuse};
+use super::identify::{authorisations, refuse, unauthenticated};
 use super::problem::Problem;
 use super::routes::{About, Of};
 use super::{App, Call, is_read};
@@ -83,27 +83,61 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Answers which items the caller may still read.
+    ///
     /// # Errors
     /// `Forbidden` once it may not.
-    pub(super) async fn look(&self) -> keyaki::Result<()> {
+    pub(super) async fn look(&self) -> keyaki::Result<Readable> {
         let names = (&self.names.0[..], &self.names.1[..]);
         look_again(&self.app, &self.parts, names, (self.access, &self.path)).await
     }
 }
 
-/// Whether a caller whose rights were found before still has them.
+/// Whether a caller whose rights were found before still has them, and which items it may read.
 async fn look_again(
     app: &Arc<App>,
     parts: &Parts,
     names: (&str, &str),
     (access, path): (Access, &str),
-) -> keyaki::Result<()> {
+) -> keyaki::Result<Readable> {
     let ended = || keyaki::Error::forbidden("the caller's rights have ended");
     let call = app.call(parts).await.map_err(|_| ended())?;
     let (domain, entry) = call.find_bucket(names).map_err(|_| ended())?;
     match entry.allows(domain, &call.principal, access, path) {
-        true => Ok(()),
+        true => Ok(call.readable(names)),
         false => Err(ended()),
+    }
+}
+
+/// The items that a caller may read: whoever may see a listing or a feed is shown no others there.
+pub(super) enum Readable {
+    All,
+    Some { snapshot: Arc<Snapshot>, principal: Principal, names: (String, String) },
+}
+
+impl Readable {
+    pub(super) fn has(&self, key: &str) -> bool {
+        let Self::Some { snapshot, principal, names } = self else { return true };
+        let Some(domain) = snapshot.domains.get(&names.0) else { return false };
+        let Some(entry) = domain.buckets.get(&names.1) else { return false };
+        entry.allows(domain, principal, Access::Read, &format!("/{key}"))
+    }
+}
+
+impl Call<'_> {
+    fn readable(&self, names: (&str, &str)) -> Readable {
+        let is_all = self.find_bucket(names).is_ok_and(|(domain, entry)| {
+            let has_items = Of::kind(&entry.record.settings.kind) == Of::Revisions;
+            !has_items || entry.allows_everywhere(domain, &self.principal, Access::Read)
+        });
+        match is_all {
+            true => Readable::All,
+            false => Readable::Some {
+                snapshot: self.snapshot.clone(),
+                principal: self.principal.clone(),
+                names: (names.0.to_owned(), names.1.to_owned()),
+            },
+        }
     }
 }
 
@@ -135,9 +169,32 @@ impl InBucket<'_> {
         }
     }
 
+    /// Uses up the signatures of a change that the caller could not make without them: what they open they open once.
+    pub(super) async fn spend_signatures(&self, rights: &[(Access, &str)]) -> Result<(), Problem> {
+        let call = self.call;
+        if call.signed.is_empty() {
+            return Ok(());
+        }
+        let (domain, entry) = call.find_bucket(self.names)?;
+        let alone = Principal { services: Vec::new(), ..call.principal.clone() };
+        if rights.iter().all(|(access, path)| entry.allows(domain, &alone, *access, path)) {
+            return Ok(());
+        }
+        let digests = call.signed.iter().map(|signed| signed.digest).collect();
+        match call.app.catalog.spend(&digests).await? {
+            true => Ok(()),
+            false => Err(unauthenticated("a signature was used before; sign anew, with a nonce")),
+        }
+    }
+
     /// Looks again at rights to a path: they may end while a body is on its way.
     pub(super) async fn look_again(&self, access: Access, path: &str) -> keyaki::Result<()> {
-        look_again(self.call.app, self.call.parts, self.names, (access, path)).await
+        look_again(self.call.app, self.call.parts, self.names, (access, path)).await.map(drop)
+    }
+
+    /// The items that the caller may read.
+    pub(super) fn readable(&self) -> Readable {
+        self.call.readable(self.names)
     }
 
     /// Looks again and again at rights to a path, as long as a stream lasts.

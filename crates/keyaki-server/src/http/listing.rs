@@ -105,7 +105,9 @@ impl InBucket<'_> {
         let of = format!("items of {}/{}", self.names.0, self.names.1);
         let cursors = &self.call.app.cursors;
         request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
-        let page = self.open.revisions()?.list(&self.caller, &request).await?;
+        let readable = self.readable();
+        let is_shown = |key: &str| readable.has(key);
+        let page = self.open.revisions()?.list(&self.caller, &request, is_shown).await?;
         let next = page.next.map(|key| cursors.seal(&of, &key)).transpose()?;
         paged(parts, page.items.iter().map(ItemShown::from).collect::<Vec<_>>(), next)
     }
@@ -119,8 +121,8 @@ impl InBucket<'_> {
             let (revisions, caller, watch) = (revisions.clone(), caller.clone(), watch.clone());
             async move {
                 let Some(request) = request else { return Ok(None) };
-                watch.look().await?;
-                let page = revisions.list(&caller, &request).await?;
+                let readable = watch.look().await?;
+                let page = revisions.list(&caller, &request, |key| readable.has(key)).await?;
                 let mut lines = Vec::new();
                 for listed in &page.items {
                     let item = ItemShown::from(listed);

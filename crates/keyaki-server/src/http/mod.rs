@@ -18,6 +18,7 @@ mod json;
 mod listing;
 mod metrics;
 mod operations;
+mod pace;
 mod path;
 mod problem;
 mod range;
@@ -42,12 +43,13 @@ use keyaki::catalog::{Catalog, Principal, Snapshot};
 use keyaki::cell::WallClock;
 
 use crate::access::jwt::JwtKeys;
+use crate::access::signature::Signed;
 use crate::config::Limits;
 pub use bounds::Bounds;
 pub use cors::Cors;
 pub use cursor::Cursors;
 pub use docs::description;
-use identify::HasBody;
+use identify::{HasBody, Identity};
 pub use metrics::Metrics;
 use path::Path;
 use problem::Problem;
@@ -78,6 +80,7 @@ struct Call<'a> {
     parts: &'a Parts,
     snapshot: Arc<Snapshot>,
     principal: Principal,
+    signed: Vec<Signed>,
 }
 
 type Answer = Result<Response, Problem>;
@@ -110,6 +113,7 @@ impl App {
         let mut response = match answered {
             Ok(response) => response,
             Err(problem) => {
+                problem.log(&id);
                 let response = problem.into_response_at(parts.uri.path());
                 without_body_for_head(&parts, response)
             }
@@ -117,6 +121,9 @@ impl App {
         let headers = response.headers_mut();
         self.cors.mark(&parts.headers, headers);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // Whatever says nothing of caches was meant for this caller alone.
+        let alone = || HeaderValue::from_static("no-store");
+        headers.entry(header::CACHE_CONTROL).or_insert_with(alone);
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert(operations::REQUEST_ID.clone(), id);
         }
@@ -196,7 +203,7 @@ impl App {
         let snapshot = self.catalog.snapshot().await?;
         let Some(domain) = snapshot.domains.get(domain) else { return Ok(None) };
         let Some(entry) = domain.buckets.get(bucket) else { return Ok(None) };
-        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?) {
+        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?.principal) {
             return Ok(None);
         }
         Ok(Some(Of::kind(&entry.record.settings.kind)))
@@ -204,8 +211,8 @@ impl App {
 
     async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
         let snapshot = self.catalog.snapshot().await?;
-        let principal = self.identify(&snapshot, parts)?;
-        Ok(Call { app: self, parts, snapshot, principal })
+        let Identity { principal, signed } = self.identify(&snapshot, parts)?;
+        Ok(Call { app: self, parts, snapshot, principal, signed })
     }
 }
 

@@ -79,11 +79,14 @@ pub struct Problem {
     detail: String,
     context: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// For the log alone.
+    cause: Option<keyaki::Error>,
 }
 
 impl Problem {
     pub fn new(kind: &'static ProblemKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), context: Map::new(), headers: Vec::new() }
+        let (detail, context) = (detail.into(), Map::new());
+        Self { kind, detail, context, headers: Vec::new(), cause: None }
     }
 
     pub fn bad_request(detail: &str) -> Self {
@@ -114,6 +117,19 @@ impl Problem {
         self
     }
 
+    /// Writes down what is ours of it, under the request's id.
+    pub fn log(&self, id: &str) {
+        let detail = &self.detail;
+        let error = self.cause.as_ref().map(tracing::field::display);
+        match self.kind.status {
+            StatusCode::INTERNAL_SERVER_ERROR => {
+                tracing::error!(%id, detail, error, "a request failed");
+            }
+            StatusCode::SERVICE_UNAVAILABLE => tracing::warn!(%id, detail, error, "unavailable"),
+            _ => {}
+        }
+    }
+
     /// With the path it is about.
     pub fn into_response_at(self, instance: &str) -> Response {
         let mut body = self.context;
@@ -123,8 +139,11 @@ impl Problem {
         body.insert("detail".to_owned(), json!(self.detail));
         body.insert("instance".to_owned(), json!(instance));
         let bytes = serde_json::to_vec(&body).unwrap_or_default();
+        // Said here, for the answer to HEAD has it too.
+        let length = HeaderValue::from(bytes.len());
         let mut response = (self.kind.status, Body::from(bytes)).into_response();
         let headers = response.headers_mut();
+        headers.insert(header::CONTENT_LENGTH, length);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in self.headers {
@@ -146,13 +165,12 @@ impl From<keyaki::Error> for Problem {
             Kind::Full => &FULL,
             Kind::Unsupported => &UNSUPPORTED,
             Kind::Unavailable => {
-                tracing::warn!(%error, "unavailable");
-                let problem = Self::new(&UNAVAILABLE, error.message());
-                return problem.with_header(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                let busy = Self::busy(error.message());
+                return Self { cause: Some(error), ..busy };
             }
             Kind::Corrupt | Kind::Internal => {
-                tracing::error!(%error, "a request failed");
-                return Self::new(&INTERNAL, "the request could not be done");
+                let told = Self::new(&INTERNAL, "the request could not be done");
+                return Self { cause: Some(error), ..told };
             }
         };
         let mut problem = Self::new(kind, error.to_string());

@@ -201,7 +201,9 @@ impl InBucket<'_> {
         let Whole { bytes, held: _held } =
             super::body::read(&call.app.bounds, self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
-        self.look_again(Access::Write, &format!("/{key}")).await?;
+        let path = format!("/{key}");
+        self.look_again(Access::Write, &path).await?;
+        self.spend_signatures(&[(Access::Write, &path)]).await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };
         let headers = serde_json::to_vec(&content.headers).unwrap_or_default();
         let parameters: [&[u8]; 5] = [
@@ -229,6 +231,7 @@ impl InBucket<'_> {
     }
 
     pub(super) async fn delete(&self, key: &str) -> Answer {
+        self.spend_signatures(&[(Access::Write, &format!("/{key}"))]).await?;
         let request = self.request(key, "DELETE", &[]).await?;
         let deleted = self.open.revisions()?.delete(&request, key).await?;
         answer(deleted)
@@ -237,12 +240,16 @@ impl InBucket<'_> {
     /// `/_rename`.
     pub(super) async fn rename(&self, body: Body) -> Answer {
         let RenameForm { from, to } = self.call.json(body).await?;
-        for key in [&from, &to] {
+        let paths = [&from, &to].map(|key| format!("/{key}"));
+        let mut rights = Vec::new();
+        for (key, path) in [&from, &to].into_iter().zip(&paths) {
             check_item(key)?;
             for access in [Access::Write, Access::Read] {
-                self.look_again(access, &format!("/{key}")).await?;
+                self.look_again(access, path).await?;
+                rights.push((access, &path[..]));
             }
         }
+        self.spend_signatures(&rights).await?;
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
         match self.open.revisions()?.rename(&request, &Rename { from, to }).await? {
             Written::Absent => {

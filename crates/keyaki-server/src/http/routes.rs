@@ -143,7 +143,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         delete(tokens::revoke_service, Known(|call, asked| Box::pin(call.revoke_service(asked.at[0])))),
     ]),
     route("domain", "/v1/{domain}", vec![
-        get(catalog::domain, Known(|call, asked| Box::pin(async move { call.show_domain(asked.at[0]) }))),
+        get(catalog::domain, Known(|call, asked| Box::pin(call.show_domain(asked.at[0])))),
         put(catalog::put_domain, Known(|call, asked| Box::pin(call.put_domain(asked.at[0], asked.body)))),
         delete(catalog::delete_domain, Known(|call, asked| Box::pin(call.delete_domain(asked.at[0])))),
     ]),

@@ -23,9 +23,12 @@ use tokio_rustls::TlsAcceptor;
 
 use super::App;
 use super::graph::Waiting;
+use super::pace::{Pace, Patience};
 use super::problem::{self, Problem};
-use super::wire::{Guard, HeadLimits, REFUSED, Refusal};
+use super::wire::{Guard, HeadLimits, REFUSED, Refusal, Taking};
 
+/// How long the other end may take nothing of what is written to it.
+const TAKES_WITHIN: Duration = Duration::from_secs(60);
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// What is in flight may take so long to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
@@ -33,6 +36,10 @@ const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
+/// Of what was given to a stream and not taken.
+const HTTP2_UNSENT_BYTES_MAX: usize = 128 << 10;
+/// A connection of HTTP/2 may stay so long without asking for anything.
+const HTTP2_IDLE: Duration = Duration::from_secs(60);
 
 /// Listens, and answers.
 pub struct Server {
@@ -152,7 +159,9 @@ where
         fields: HEADERS_MAX,
         within: Duration::from_secs(app.limits.head_seconds),
     };
-    let asked = Asked { app, requests, refusal: Refusal::default() };
+    let pace = http2.then(Pace::new);
+    let asked = Asked { app, requests, refusal: Refusal::default(), pace };
+    let stream = Taking::new(stream, TAKES_WITHIN);
     match http2 {
         true => converse(asked, stream, true, watcher).await,
         false => {
@@ -168,10 +177,19 @@ struct Asked {
     app: Arc<App>,
     requests: Arc<Semaphore>,
     refusal: Refusal,
+    /// Of HTTP/2; the guard has an eye on others.
+    pace: Option<Arc<Pace>>,
 }
 
 impl Asked {
-    async fn answer(self, mut request: Request<Body>) -> Response {
+    async fn answer(self, request: Request<Body>) -> Response {
+        match self.pace.as_ref().map(Pace::begin) {
+            Some(answering) => answering.until_sent(self.respond(request).await),
+            None => self.respond(request).await,
+        }
+    }
+
+    async fn respond(self, mut request: Request<Body>) -> Response {
         let uri = request.uri().clone();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
@@ -212,6 +230,7 @@ async fn converse<S>(asked: Asked, stream: S, http2: bool, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let pace = asked.pace.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let asked = asked.clone();
         async move { Ok::<_, std::convert::Infallible>(asked.answer(request.map(Body::new)).await) }
@@ -232,9 +251,23 @@ where
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .max_header_list_size(HEADER_BYTES_MAX as u32)
+        .max_send_buf_size(HTTP2_UNSENT_BYTES_MAX)
         .keep_alive_interval(Duration::from_secs(20));
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended early");
+    let over = async {
+        match pace {
+            Some(pace) => {
+                pace.until_over(Patience { idle: HTTP2_IDLE, stalled: TAKES_WITHIN }).await
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        ended = watcher.watch(connection) => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
+            }
+        }
+        () = over => tracing::debug!("a connection takes part no more"),
     }
 }

@@ -29,6 +29,7 @@ mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
 mod metrics;
 mod range; // RFC 9110, section 14
+mod signatures; // RFC 9421
 mod surface; // the document, the page to try it, and which methods there are
 mod tls; // HTTPS by configuration
 mod wire; // requests byte by byte, as no library would send them // what /metrics tells
@@ -65,6 +66,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         input::CASES,
         items::CASES,
         range::CASES,
+        signatures::CASES,
         wire::CASES,
     ];
     files.into_iter().flatten().copied()

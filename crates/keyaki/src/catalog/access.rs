@@ -69,6 +69,18 @@ impl BucketEntry {
         self.is_owned_by(domain, principal) || acl.allows_somewhere(principal, access)
     }
 
+    /// Whether a caller may read or write all that is in it, and will be.
+    #[must_use]
+    pub fn allows_everywhere(
+        &self,
+        domain: &Domain,
+        principal: &Principal,
+        access: Access,
+    ) -> bool {
+        let acl = self.acl.as_ref().unwrap_or(&domain.acl);
+        self.is_owned_by(domain, principal) || acl.allows_everywhere(principal, access)
+    }
+
     /// Whether a caller may know of it.
     #[must_use]
     pub fn is_seen_by(&self, domain: &Domain, principal: &Principal) -> bool {

@@ -137,6 +137,14 @@ impl CompiledAcl {
         self.any(access, |rule| matches!(rule, CompiledRule::Path(_)) || rule.holds(principal, "/"))
     }
 
+    /// Whether a caller may do this at every path, as far as that can be told without looking at one.
+    #[must_use]
+    pub fn allows_everywhere(&self, principal: &Principal, access: Access) -> bool {
+        self.any(access, |rule| {
+            !matches!(rule, CompiledRule::Path(_)) && rule.holds(principal, "/")
+        })
+    }
+
     fn any(&self, access: Access, holds: impl Fn(&CompiledRule) -> bool) -> bool {
         let any = match access {
             Access::Read => &self.read,
@@ -221,6 +229,25 @@ mod tests {
         ] {
             assert_eq!(acl.allows(&Principal::default(), Access::Read, path), allowed, "{path}");
         }
+    }
+
+    #[test]
+    fn what_depends_on_the_path_is_not_everywhere() {
+        let everywhere = |read: &str| {
+            let acl = acl(&format!(r#"{{"read": [{read}]}}"#)).unwrap();
+            let anybody = Principal::default();
+            (
+                acl.allows_everywhere(&anybody, Access::Read),
+                acl.allows_somewhere(&anybody, Access::Read),
+            )
+        };
+        let (any, some) =
+            (r#"{"type":"pathRegExp","re":"*"}"#, r#"{"type":"pathRegExp","re":".*"}"#);
+        let (all, few) = (r#"{"type":"role","anyOf":["*"]}"#, r#"{"type":"role","anyOf":["few"]}"#);
+        assert_eq!(everywhere(&format!("[{any},{all}]")), (true, true));
+        assert_eq!(everywhere(&format!("[{some},{all}]")), (false, true));
+        assert_eq!(everywhere(&format!("[{any},{few}]")), (false, false));
+        assert_eq!(everywhere("[]"), (false, false));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::domain::bury;
 use super::purge;
 use super::record::{BucketKind, BucketRecord, BucketSettings, DomainRecord, Grave, Quota};
-use super::snapshot::{BucketEntry, Place, Snapshot};
+use super::snapshot::{BucketEntry, Domain, Place, Snapshot};
 use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check_bucket};
 use crate::bucket::graph::{Graph, Recount};
 use crate::bucket::revisions::{Retention, Revisions, Sweep};
@@ -304,6 +304,22 @@ impl Catalog {
             open.meter.recount(Usage::of(open.bucket()).await?);
         }
         Ok(open.meter.used())
+    }
+
+    /// How much all buckets of a domain hold together, if there is a limit to it.
+    ///
+    /// # Errors
+    /// Those of [`Self::used`].
+    pub async fn used_in_domain(&self, name: &str, domain: &Domain) -> Result<Option<Usage>> {
+        let quota = &domain.record.spec.quota;
+        if quota.items.is_none() && quota.bytes.is_none() {
+            return Ok(None);
+        }
+        let mut all = Usage::default();
+        for entry in domain.buckets.values() {
+            all = all.plus(self.used(name, entry).await?);
+        }
+        Ok(Some(all))
     }
 }
 

@@ -21,6 +21,7 @@ mod purge;
 mod record;
 mod snapshot;
 mod span;
+mod spent;
 mod sweep;
 mod token;
 
@@ -118,7 +119,9 @@ impl Catalog {
     /// # Errors
     /// Those of the engine.
     pub async fn open(backends: Backends) -> Result<Self> {
-        let bucket = find_or_make(&backends.default_store().await?).await?;
+        let store = backends.default_store().await?;
+        let bucket = find_or_make(&store).await?;
+        let bucket = store.extend_bucket(&bucket, vec![spent::space()]).await?;
         let snapshot = Arc::new(Snapshot::read(&bucket).await?);
         let copy = RwLock::new(Copy { snapshot, at: Instant::now() });
         let open = bucket::OpenBuckets::default();
@@ -282,7 +285,7 @@ async fn find_or_make(store: &Store) -> Result<Bucket> {
         return Ok(bucket);
     }
     let mark = SpaceSpec::derived(crate::engine::BucketId(0), MARK).merging(RuleSpec::named("sum"));
-    let spec = BucketSpec { spaces: vec![mark], ..BucketSpec::default() };
+    let spec = BucketSpec { spaces: vec![mark, spent::space()], ..BucketSpec::default() };
     let made = store.create_bucket(spec).await?;
     let found = find(store).unwrap_or_else(|| made.clone());
     if found.id() != made.id() {

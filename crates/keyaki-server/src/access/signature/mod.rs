@@ -4,9 +4,9 @@
 //! and one bad signature of a known key refuses the request whole. Signatures of keys unknown here
 //! (a proxy's, say) are ignored, whatever they cover, as long as the fields are well formed.
 //!
-//! Nothing is remembered: a `nonce` is part of what is signed, but the same request can be sent
-//! again until `created` is too old. The body is `check_content_digest`'s matter: a signature
-//! covers only the digest that the header claims.
+//! Nothing is remembered here: a `nonce` is part of what is signed, but the same request verifies
+//! again until `created` is too old. Whoever lets it change something remembers its digest. The body
+//! is `check_content_digest`'s matter: a signature covers only the digest that the header claims.
 //!
 //! `fields` reads header lines, `params` pairs labels and judges time, `base` builds what is
 //! signed.
@@ -25,6 +25,7 @@ pub use digest::{check_content_digest, content_digest};
 pub use error::{Fault, SignatureError};
 pub use key::{fingerprint, parse_public_key};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -74,7 +75,26 @@ pub enum Coverage {
     Chosen,
 }
 
-/// The keyids, each once, whose signatures on the message hold; none if nothing is signed.
+/// A signature that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signed {
+    pub keyid: String,
+    /// SHA-256 of what was signed, by which it is known again.
+    pub digest: [u8; 32],
+}
+
+/// Who has signed, each once: two labels of one key are still one signer.
+pub fn signers(signed: &[Signed]) -> Vec<String> {
+    let mut keyids: Vec<String> = Vec::new();
+    for Signed { keyid, .. } in signed {
+        if !keyids.contains(keyid) {
+            keyids.push(keyid.clone());
+        }
+    }
+    keyids
+}
+
+/// The signatures on the message that hold; none if nothing is signed.
 ///
 /// `keys` answers the public key of a keyid, or `None` for one that is unknown here. A signature
 /// without a keyid is nobody's and ignored too.
@@ -83,17 +103,14 @@ pub fn verify_all(
     keys: &dyn Fn(&str) -> Option<[u8; 32]>,
     now_s: u64,
     policy: &Policy,
-) -> Result<Vec<String>, SignatureError> {
-    let mut verified: Vec<String> = Vec::new();
+) -> Result<Vec<Signed>, SignatureError> {
+    let mut verified = Vec::new();
     for signature in params::signatures(message.headers)? {
         let at = |fault: Fault| fault.of(&signature.label);
         let Some(keyid) = signature.keyid().map_err(at)? else { continue };
         let Some(key) = keys(keyid) else { continue };
-        verify(message, &signature, &key, now_s, policy).map_err(at)?;
-        // Two labels of one key are still one signer.
-        if !verified.iter().any(|known| known == keyid) {
-            verified.push(keyid.to_owned());
-        }
+        let digest = verify(message, &signature, &key, now_s, policy).map_err(at)?;
+        verified.push(Signed { keyid: keyid.to_owned(), digest });
     }
     Ok(verified)
 }
@@ -104,7 +121,7 @@ fn verify(
     key: &[u8; 32],
     now_s: u64,
     policy: &Policy,
-) -> Result<(), Fault> {
+) -> Result<[u8; 32], Fault> {
     Times::of(&signature.input)?.check(now_s, policy.max_age_s)?;
     let components = base::components(&signature.input)?;
     if policy.coverage == Coverage::Request {
@@ -113,7 +130,9 @@ fn verify(
     let base = base::signature_base(message, &signature.input, &components)?;
     UnparsedPublicKey::new(&ED25519, key)
         .verify(base.as_bytes(), &signature.bytes)
-        .map_err(|_| Fault::Wrong)
+        .map_err(|_| Fault::Wrong)?;
+    let digest = digest(&SHA256, base.as_bytes());
+    Ok(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
 }
 
 fn check_coverage(message: &Message<'_>, covered: &[Component]) -> Result<(), Fault> {

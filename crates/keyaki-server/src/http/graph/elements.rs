@@ -60,6 +60,7 @@ impl InBucket<'_> {
                 let Whole { bytes, .. } =
                     body::read(&call.app.bounds, self.headers(), body, most).await?;
                 call.app.check_digest(&call.principal, call.parts, &bytes)?;
+                self.spend_signatures(&[(Access::Write, PATH)]).await?;
                 Body::from(bytes)
             }
         };

@@ -76,6 +76,9 @@ impl InBucket<'_> {
         app.check_digest(&self.call.principal, self.call.parts, &bytes)?;
         let step = self.chain(bytes.clone()).await?;
         self.wait_for_session().await?;
+        if step.writes() {
+            self.spend_signatures(&needs(&step)).await?;
+        }
         let work = async {
             let running = self.run(&step, &bytes).await?;
             match explain {
@@ -96,10 +99,8 @@ impl InBucket<'_> {
     /// Reads a chain, and finds out whether the caller may run it.
     pub(super) async fn chain(&self, text: Bytes) -> Result<Step, Problem> {
         let step = self.read_chain(text).await?;
-        for (access, wanted) in [(Access::Write, step.writes()), (Access::Read, step.reads())] {
-            if wanted {
-                self.demand(access, PATH)?;
-            }
+        for (access, path) in needs(&step) {
+            self.demand(access, path)?;
         }
         Ok(step)
     }
@@ -231,6 +232,12 @@ impl InBucket<'_> {
         *response.headers_mut() = headers;
         Ok(response)
     }
+}
+
+/// The rights that a chain needs.
+pub(super) fn needs(step: &Step) -> Vec<(Access, &'static str)> {
+    let wanted = [(Access::Write, step.writes()), (Access::Read, step.reads())];
+    wanted.into_iter().filter(|(_, wanted)| *wanted).map(|(access, _)| (access, PATH)).collect()
 }
 
 /// A chain's caller, with all that the chain may use.

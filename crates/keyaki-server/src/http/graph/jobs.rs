@@ -16,7 +16,7 @@ use keyaki::cell::Tid;
 use keyaki::{Error, Kind};
 use serde_json::Value as Json;
 
-use super::execute::{PATH as EXECUTE, Prepared};
+use super::execute::{PATH as EXECUTE, Prepared, needs};
 use crate::http::answer::{Representation, value};
 use crate::http::body::{self, Whole};
 use crate::http::bounds::Held;
@@ -42,6 +42,7 @@ impl InBucket<'_> {
             body::read_json_bytes(&app.bounds, self.headers(), body, most).await?;
         app.check_digest(principal, self.call.parts, &bytes)?;
         let step = self.chain(bytes.clone()).await?;
+        self.spend_signatures(&needs(&step)).await?;
         let parameters = digest(&SHA256, &bytes);
         let operation =
             operation(self.headers(), &self.caller, "job", PATH, &[parameters.as_ref()])?;

@@ -85,10 +85,16 @@ pub struct DomainShown {
     pub acl: Option<AclForm>,
 }
 
-/// How much of its quota a domain uses.
+/// How much of its quota a domain uses. What all buckets hold together is counted if there is a limit to it.
 #[derive(Serialize, ToSchema)]
 pub struct DomainUse {
     pub buckets: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub items: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub bytes: Option<i64>,
 }
 
 /// A bucket in its domain.

@@ -7,6 +7,7 @@
 
 mod chunks;
 mod head;
+mod stall;
 
 use std::io;
 use std::pin::Pin;
@@ -20,6 +21,7 @@ use tokio::time::{Instant, Sleep};
 
 use self::chunks::Chunks;
 use self::head::{Framing, Head};
+pub use self::stall::Taking;
 use super::problem::{self, Problem};
 
 /// The method of the request that stands for a refused one.

@@ -16,6 +16,7 @@ cases! {
     a_revision_is_as_closed_as_its_item,
     rights_that_end_while_a_body_arrives_have_ended,
     what_is_hidden_is_not_counted_for_others,
+    listings_and_feeds_show_only_what_may_be_read,
 }
 
 fn without_a_right_nothing_is_open(server: &Server) {
@@ -238,4 +239,55 @@ fn an_operation_is_its_callers(server: &Server) {
     put(&clerk, "secret").demand_problem(403);
     let outsider = server.token("outsider", &[], &[]);
     put(&outsider, "").demand_problem(403);
+}
+
+fn listings_and_feeds_show_only_what_may_be_read(server: &Server) {
+    let mut settings = open_bucket();
+    settings["acl"]["read"] = json!([
+        [{"type": "pathRegExp", "re": "public/.*|/|_changes"}, {"type": "role", "anyOf": ["*"]}],
+        [{"type": "pathRegExp", "re": "team/.*"}, {"type": "role", "anyOf": ["staff"]}],
+    ]);
+    server.with_bucket(settings);
+    for number in 0..4 {
+        for place in ["private", "public", "team"] {
+            let path = format!("{BUCKET}/{place}%2F{number}");
+            assert_eq!(server.ask("PUT", &path).admin().text("x").status, 201);
+        }
+    }
+    let staff = server.token("sam", &["staff"], &[]);
+    let ask = |path: &str, token: Option<&str>| {
+        let asked = server.ask("GET", &format!("{BUCKET}{path}")).settled();
+        match token {
+            Some(token) => asked.bearer(token),
+            None => asked,
+        }
+    };
+    let keys = |value: &serde_json::Value, name: &str| -> Vec<String> {
+        let items = value["items"].as_array().unwrap().iter();
+        items.map(|item| item[name].as_str().unwrap().to_owned()).collect()
+    };
+    for (token, places) in [(None, vec!["public"]), (Some(&staff[..]), vec!["public", "team"])] {
+        let wanted: Vec<String> = places
+            .iter()
+            .flat_map(|place| (0..4).map(move |number| format!("{place}/{number}")))
+            .collect();
+        assert_eq!(keys(&ask("/", token).send().value(), "key"), wanted);
+        let lines = ask("/", token).with("Accept", "application/x-ndjson").send();
+        assert_eq!(lines.text().lines().count(), wanted.len());
+        assert!(!lines.text().contains("private"));
+        let (mut paged, mut path) = (Vec::new(), "/?limit=3".to_owned());
+        loop {
+            let page = ask(&path, token).send().value();
+            paged.extend(keys(&page, "key"));
+            let Some(next) = page["next"].as_str() else { break };
+            assert_eq!(page["items"].as_array().unwrap().len(), 3, "pages are full");
+            path = format!("/?limit=3&cursor={next}");
+        }
+        assert_eq!(paged, wanted);
+        let mut changed = keys(&ask("/_changes", token).send().value(), "item");
+        changed.sort();
+        assert_eq!(changed, wanted);
+    }
+    let all = server.ask("GET", &format!("{BUCKET}/")).admin().settled().send().value();
+    assert_eq!(keys(&all, "key").len(), 12);
 }

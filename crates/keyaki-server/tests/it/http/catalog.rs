@@ -9,6 +9,7 @@ const BUCKET: &str = "/v1/d.example/b";
 cases! {
     owners_and_creators_have_their_rights,
     quotas_are_enforced_and_shown,
+    a_domains_quota_is_that_of_all_its_buckets,
     settings_that_make_no_sense_are_refused,
     hosts_name_buckets,
     settings_that_are_too_large_break_nothing,
@@ -46,6 +47,33 @@ fn quotas_are_enforced_and_shown(server: &Server) {
     assert_eq!(shown["quota"], json!({"items": 2, "bytes": 20}));
     assert_eq!(server.ask("DELETE", &format!("{BUCKET}/b")).admin().send().status, 200);
     assert_eq!(put("c", "1").status, 201);
+}
+
+fn a_domains_quota_is_that_of_all_its_buckets(server: &Server) {
+    let domain = "/v1/d.example";
+    let quota = json!({"buckets": 2, "items": 3, "bytes": 20});
+    assert_eq!(server.ask("PUT", domain).admin().json(&json!({"quota": quota})).status, 201);
+    let put = |path: &str, text: &str| server.ask("PUT", path).admin().text(text);
+    for bucket in ["a", "b"] {
+        let path = format!("{domain}/{bucket}");
+        assert_eq!(server.ask("PUT", &path).admin().json(&open_bucket()).status, 201);
+        assert_eq!(put(&format!("{path}/one"), "12345").status, 201);
+    }
+    let shown = server.ask("GET", domain).admin().send();
+    assert_eq!(shown.value()["use"], json!({"buckets": 2, "items": 2, "bytes": 10}));
+    let tag = shown.etag().to_owned();
+    let same = server.ask("GET", domain).admin().with("If-None-Match", &tag);
+    assert_eq!(same.send().status, 304);
+    put("/v1/d.example/a/two", &"x".repeat(11)).demand_problem(507);
+    assert_eq!(put("/v1/d.example/a/two", "x").status, 201);
+    let full = put("/v1/d.example/b/two", "x");
+    full.demand_problem(507);
+    assert_eq!((&full.value()["quota"], &full.value()["of"]), (&json!("items"), &json!("domain")));
+    let changed = server.ask("GET", domain).admin().with("If-None-Match", &tag).send();
+    assert_eq!(changed.value()["use"], json!({"buckets": 2, "items": 3, "bytes": 11}));
+    let settings = json!({"quota": quota, "description": "the same domain"});
+    let put = server.ask("PUT", domain).admin().with("If-Match", &tag).json(&settings);
+    assert_eq!(put.status, 200, "only settings are compared");
 }
 
 fn settings_that_make_no_sense_are_refused(server: &Server) {

@@ -91,6 +91,11 @@ fn compressed_answers_have_tags_of_their_own(server: &Server) {
     let same =
         server.ask("GET", ITEM).with("Accept-Encoding", "gzip").with("If-None-Match", &zipped_tag);
     assert_eq!(same.send().status, 304);
+    let has_plain =
+        server.ask("GET", ITEM).with("Accept-Encoding", "gzip").with("If-None-Match", &tag).send();
+    assert_eq!((has_plain.status, has_plain.etag()), (304, &tag[..]), "it is told what it has");
+    let has_zipped = server.ask("GET", ITEM).with("If-None-Match", &zipped_tag).send();
+    assert_eq!((has_zipped.status, has_zipped.etag()), (200, &tag[..]), "it can't use what it has");
     let written = server.ask("PUT", ITEM).admin().with("If-Match", &zipped_tag).text("short");
     assert_eq!(written.status, 200, "the tag of a compressed answer names the same item");
     server.ask("GET", ITEM).with("Accept-Encoding", "identity;q=0").send().demand_problem(406);

@@ -138,3 +138,41 @@ fn what_no_query_takes_is_refused() {
         assert!(refused.value()["parameter"].is_string(), "{path}");
     }
 }
+
+#[test]
+fn every_answer_says_what_caches_may_do_and_how_long_it_is() {
+    let server = Server::start();
+    server.with_bucket(open_bucket());
+    server.ask("PUT", "/v1/d.example/b/item").admin().text("one");
+    for (path, accept) in [
+        ("/v1/d.example/b/item", "*/*"),
+        ("/v1/d.example/b/nothing", "*/*"),
+        ("/v1/d.example/b/", "*/*"),
+        ("/v1/d.example/b/", "application/x-ndjson"),
+        ("/v1/d.example/b", "*/*"),
+        ("/v1/_tokens", "*/*"),
+        ("/metrics", "*/*"),
+        ("/nowhere", "*/*"),
+    ] {
+        let ask = |method: &'static str| server.ask(method, path).admin().with("Accept", accept);
+        let (got, head) = (ask("GET").send(), ask("HEAD").send());
+        assert_eq!((head.status, head.bytes.len()), (got.status, 0), "{path}");
+        let caches = got.header("cache-control").expect(path);
+        assert!(["private", "no-store"].iter().any(|word| caches.contains(word)), "{caches}");
+        // What changes between two answers is not compared.
+        let others = |reply: &super::Reply| -> Vec<(String, String)> {
+            let mut changing = vec!["date", "x-request-id", "transfer-encoding"];
+            if path == "/metrics" {
+                changing.push("content-length");
+            }
+            let kept = reply.headers.iter().filter(|(name, _)| !changing.contains(&&name[..]));
+            kept.cloned().collect()
+        };
+        assert_eq!(others(&head), others(&got), "{path}");
+    }
+    let anybody = server.ask("GET", "/v1/_tokens").send();
+    let challenge = anybody.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Bearer ") && !challenge.contains("error"), "{challenge}");
+    let unknown = server.ask("GET", "/v1/_tokens").bearer("unknown").send();
+    assert!(unknown.header("www-authenticate").unwrap().contains("error=\"invalid_token\""));
+}

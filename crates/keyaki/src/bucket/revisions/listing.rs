@@ -50,18 +50,23 @@ pub struct ItemPage {
 }
 
 impl Revisions {
-    /// Items in the order of their keys.
+    /// Items in the order of their keys, those that are to be shown.
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn list(&self, caller: &Caller, request: &ListRequest) -> Result<ItemPage> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        request: &ListRequest,
+        is_shown: impl Fn(&str) -> bool + Send + Sync,
+    ) -> Result<ItemPage> {
         let mut found = Found::default();
         let mut page_request = bounds(request);
         loop {
             let page = self.bucket.page(&caller.authorisations, &items(), &page_request).await?;
             for entry in &page.entries {
                 let listed = listed(entry)?;
-                if self.is_fresh(&listed.revision) {
+                if self.is_fresh(&listed.revision) && is_shown(&listed.key) {
                     found.add(listed);
                 }
                 if found.items.len() > request.limit {

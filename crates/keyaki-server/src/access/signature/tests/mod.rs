@@ -112,7 +112,7 @@ impl Request {
         let keys = |keyid: &str| {
             known.iter().find(|signer| signer.keyid == keyid).map(|signer| signer.public)
         };
-        verify_all(&self.message(), &keys, now_s, policy)
+        verify_all(&self.message(), &keys, now_s, policy).map(|signed| signers(&signed))
     }
 
     /// The fault that refuses the request, which must name the label `sig`.

@@ -54,7 +54,7 @@ fn signed() -> Request {
 fn verify_b26(request: &Request, policy: &Policy) -> Result<Vec<String>, SignatureError> {
     let public = parse_public_key(PUBLIC).unwrap();
     let keys = |keyid: &str| (keyid == "test-key-ed25519").then_some(public);
-    verify_all(&request.message(), &keys, CREATED_S + 10, policy)
+    verify_all(&request.message(), &keys, CREATED_S + 10, policy).map(|signed| signers(&signed))
 }
 
 #[test]
