@@ -183,6 +183,7 @@ pub fn schedule_job(s: Sketch) -> Sketch {
         "Jobs here run once: this is always refused, and says so.",
     )
     .for_anybody()
+    .answers(201, "Never.")
 }
 
 pub fn properties(s: Sketch) -> Sketch {

@@ -12,12 +12,43 @@ use crate::http::Answer;
 use crate::http::answer::Representation;
 use crate::http::inside::InBucket;
 use crate::http::problem::Problem;
-use crate::http::routes::{self, Of};
 
 /// What the store calls itself.
 const STORE: &str = "keyaki";
 /// The version of Gaffer whose answers ours are compared with.
 const GAFFER: &str = "2.3.2";
+/// The paths of Gaffer's REST interface that can be read, and those that something is sent to.
+const READ: [&str; 27] = [
+    "/graph/config/aggregationFunctions",
+    "/graph/config/description",
+    "/graph/config/elementGenerators",
+    "/graph/config/filterFunctions",
+    "/graph/config/filterFunctions/{inputClass}",
+    "/graph/config/graphCreatedTime",
+    "/graph/config/graphId",
+    "/graph/config/objectGenerators",
+    "/graph/config/schema",
+    "/graph/config/serialisedFields/{className}",
+    "/graph/config/serialisedFields/{className}/classes",
+    "/graph/config/storeTraits",
+    "/graph/config/storeType",
+    "/graph/config/transformFunctions",
+    "/graph/jobs",
+    "/graph/jobs/{id}",
+    "/graph/jobs/{id}/results",
+    "/graph/operations",
+    "/graph/operations/all",
+    "/graph/operations/details",
+    "/graph/operations/details/all",
+    "/graph/operations/{className}",
+    "/graph/operations/{className}/example",
+    "/graph/operations/{className}/next",
+    "/graph/status",
+    "/graph/version",
+    "/properties",
+];
+const SENT: [&str; 3] =
+    ["/graph/jobs", "/graph/operations/execute", "/graph/operations/execute/chunked"];
 const PROPERTIES: [(&str, &str); 3] = [
     ("gaffer.version", GAFFER),
     ("koryphe.version", "2.6.0"),
@@ -145,15 +176,13 @@ impl InBucket<'_> {
     }
 }
 
-/// What can be asked at which path of a graph.
-fn paths_inside() -> BTreeMap<&'static str, BTreeMap<String, Json>> {
-    let mut paths: BTreeMap<&str, BTreeMap<String, Json>> = BTreeMap::new();
-    for route in routes::ROUTES.iter().filter(|route| route.of == Of::Graph) {
-        let Some(path) = route.template.strip_prefix("/v1/{domain}/{bucket}") else { continue };
-        let operations = paths.entry(path).or_default();
-        for operation in &route.operations {
-            operations.insert(operation.method.as_str().to_lowercase(), json!({}));
-        }
+/// What Gaffer's clients may ask at which path. They make a name of each path, so these are Gaffer's own: one for each
+/// topic, where our table has a parameter.
+fn paths_inside() -> BTreeMap<&'static str, BTreeMap<&'static str, Json>> {
+    let mut paths: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    let read = READ.iter().map(|path| (*path, "get"));
+    for (path, method) in read.chain(SENT.iter().map(|path| (*path, "post"))) {
+        paths.entry(path).or_default().insert(method, json!({}));
     }
     paths
 }
