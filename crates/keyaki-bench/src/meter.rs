@@ -79,6 +79,19 @@ pub fn rest() {
     }
 }
 
+/// Waits until another process rests; the kernel counts in ticks, and one of them is nothing.
+pub fn rest_of(pid: u32) -> Result<()> {
+    const LOOK: Duration = Duration::from_millis(200);
+    const LOOKS: usize = 3;
+    let mut quiet = 0;
+    while quiet < LOOKS {
+        let before = family_cpu(pid)?;
+        std::thread::sleep(LOOK);
+        quiet = if family_cpu(pid)? <= before + duration(1) { quiet + 1 } else { 0 };
+    }
+    Ok(())
+}
+
 /// Forgets the peak so far.
 pub fn reset_peak_memory() -> Result<()> {
     reset_peak_memory_of(std::process::id())

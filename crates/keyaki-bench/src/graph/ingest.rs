@@ -22,6 +22,8 @@ const BASE_BYTES: usize = 96 << 20;
 pub struct Sides {
     pub ours: Ours,
     pub bare: Bare,
+    /// Edges a second through the library.
+    pub ingest_rate: f64,
     _dirs: tempfile::TempDir,
 }
 
@@ -40,7 +42,8 @@ pub fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<Sides> {
     reset_peak_memory()?;
     let ours_cost = load_ours(&ours, "second", &second)?;
     let peak = peak_memory_bytes()?;
-    let sides = Sides { ours, bare, _dirs: dirs };
+    let ingest_rate = ours_cost.rate(count);
+    let sides = Sides { ours, bare, ingest_rate, _dirs: dirs };
     check(ground, &sides)?;
     let rates = Figure::rates(INGEST, "edges/s", count, [ours_cost, bare_cost]);
     report.add(&rates.bar(0.5));

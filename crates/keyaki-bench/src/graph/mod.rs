@@ -14,12 +14,16 @@
 //! | `graph.two_hops`        | two hops from 1,000 seeds                                  | 3,000 seeds/s          | 1   |
 //! | `graph.scan`            | all elements                                               | 1,000,000 elements/s   | 1   |
 //! | `graph.scan_aggregated` | all elements, folded by source and destination             | 1,000,000 elements/s   | 1   |
+//! | `graph.http_ingest`     | the second million edges as NDJSON over HTTP               | `graph.ingest`         | 0.3 |
+//! | `graph.http_seed`       | one seed an operation, over 16 connections                 | 5,000 operations/s     | 1   |
 //! | `graph.hub_entity`      | the entity of a vertex with a million edges                | that of one with ten, times 3 | 1 |
 //! | `graph.hub_memory`      | memory while its edges stream                              | 64 MiB                 | 1   |
 //!
-//! What goes over HTTP (NDJSON ingest, single seeds on 16 connections) is measured in `http`.
+//! What goes over HTTP goes to the real program, as a process of its own, from one thread of this one; `cpu_us` is what
+//! the server took for an edge or an answer, `client_us` what sending and asking took.
 
 use std::path::Path;
+use std::time::Duration;
 
 use keyaki::settings::EmbeddedSettings;
 
@@ -28,6 +32,7 @@ use crate::figure::Report;
 
 mod bare;
 mod data;
+mod http;
 mod hub;
 mod ingest;
 mod ours;
@@ -59,6 +64,8 @@ impl Amounts {
 struct Ground<'a> {
     dir: &'a Path,
     amounts: Amounts,
+    /// How long a round over HTTP lasts.
+    span: Duration,
     settings: EmbeddedSettings,
     package: &'a str,
 }
@@ -66,10 +73,13 @@ struct Ground<'a> {
 /// Runs what the report wants.
 pub fn run(dir: &Path, scale: f64, package: &str, report: &mut Report) -> Result<()> {
     let settings = EmbeddedSettings::default();
-    let ground = Ground { dir, amounts: Amounts::scaled(scale), settings, package };
+    let span = Duration::from_secs_f64((4.0 * scale).max(1.0));
+    let ground = Ground { dir, amounts: Amounts::scaled(scale), span, settings, package };
     report.say(&format!("key package {package}, {} edges twice", ground.amounts.edges));
-    if report.wants(&ingest::FIGURES) || report.wants(&reads::FIGURES) {
+    let figures = [&ingest::FIGURES[..], &reads::FIGURES, &http::FIGURES];
+    if figures.into_iter().any(|figures| report.wants(figures)) {
         let sides = ingest::measure(&ground, report)?;
+        http::measure(&ground, &sides, report)?;
         reads::measure(&ground, &sides, report)?;
     }
     hub::measure(&ground, report)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use keyaki::bucket::CommonOptions;
-use keyaki::bucket::graph::element::Directed;
+use keyaki::bucket::graph::element::{Directed, Element};
 use keyaki::bucket::graph::operation::{
     Budget, Executor, Limits, NoNames, Output, Plan, Side, Source, Step, Target,
 };
@@ -23,9 +23,9 @@ use tokio::runtime::Runtime;
 use super::data::{Edge, Name, text};
 use crate::Result;
 
-const SCHEMA: &str = include_str!("schema.json");
+pub const SCHEMA: &str = include_str!("schema.json");
 /// What the reader may see: everything there is.
-const READER: [&str; 2] = ["public", "private"];
+pub const READER: [&str; 2] = ["public", "private"];
 
 /// A graph and the runtime that its callers stand on.
 pub struct Ours {
@@ -73,13 +73,18 @@ impl Ours {
 
     /// Sends edges as an operation of that name; answers how many came in.
     pub fn ingest(&self, operation: &str, edges: &[Edge]) -> Result<u64> {
-        self.ingest_elements(operation, edges.iter().map(|edge| edge.element(&self.follows)))
+        self.ingest_elements(operation, edges.iter().map(|edge| self.element(edge)))
+    }
+
+    /// An edge as the library takes it.
+    pub fn element(&self, edge: &Edge) -> Element {
+        edge.element(&self.follows)
     }
 
     pub fn ingest_elements(
         &self,
         operation: &str,
-        elements: impl Iterator<Item = keyaki::bucket::graph::element::Element>,
+        elements: impl Iterator<Item = Element>,
     ) -> Result<u64> {
         let operation = Operation {
             caller: "bench".to_owned(),

@@ -46,7 +46,9 @@ pub fn measure(ground: &Ground<'_>, sides: &Sides, report: &mut Report) -> Resul
         json!({"class": "GetAllElements", "view": {"edges": {"follows": {"groupBy": []}}}});
     let mut elements = 0;
     for (name, operation) in [(SCAN, whole), (AGGREGATED, folded)] {
-        if !report.wants(&[name]) && (name == SCAN && !report.wants(&[AGGREGATED])) {
+        // How many elements there are the plain scan finds out, for both.
+        let needed = report.wants(&[name]) || (name == SCAN && report.wants(&[AGGREGATED]));
+        if !needed {
             continue;
         }
         let (cost, results) = best(sides, &operation)?;
@@ -60,6 +62,7 @@ pub fn measure(ground: &Ground<'_>, sides: &Sides, report: &mut Report) -> Resul
         // The number of sorted runs, which is chance, would decide more than anything else.
         sides.ours.compact()?;
         sides.bare.compact();
+        report.say("both sides are packed");
         report.add(&vertex(ground, sides)?);
     }
     Ok(())

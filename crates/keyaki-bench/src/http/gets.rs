@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::Ground;
 use super::child::Server;
-use super::items::{BUCKET, User, content};
+use super::items::{self, content};
 use super::load::{CONNECTIONS, Client, drive};
 use super::rounds::{BothCpu, Round, Turn, figure};
+use super::user::{BUCKET, User};
 use super::wire::Connection;
 use crate::Result;
 use crate::figure::Report;
@@ -37,8 +38,8 @@ pub async fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     }
     let dir = tempfile::tempdir_in(ground.dir)?;
     let (ours, bare) = (Server::keyaki(dir.path(), "")?, Server::bare()?);
-    let user = User::with_bucket(&ours).await?;
-    let put = user.put(KEY, "if-none-match: *", &content(0));
+    let user = items::user(&ours).await?;
+    let put = items::put(&user, KEY, "if-none-match: *", &content(0));
     Connection::open(user.address).await?.ask(&put).await?.demand(201)?;
     let mut our_readers = readers(&user).await?;
     let mut bare_readers = readers(&user.at(bare.address)).await?;

@@ -5,8 +5,9 @@
 
 use super::Ground;
 use super::child::Server;
-use super::items::{BUCKET, User};
+use super::items;
 use super::load::{CONNECTIONS, Client, drive};
+use super::user::{BUCKET, User};
 use super::wire::Connection;
 use crate::Result;
 use crate::figure::{Figure, Report};
@@ -31,7 +32,7 @@ impl Client for Filler {
     async fn once(&mut self) -> Result<bool> {
         let Some(number) = self.numbers.next() else { return Ok(false) };
         let content = format!("content of {number}");
-        let put = self.user.put(&key(number), "if-none-match: *", content.as_bytes());
+        let put = items::put(&self.user, &key(number), "if-none-match: *", content.as_bytes());
         self.connection.ask(&put).await?.demand(201)?;
         Ok(true)
     }
@@ -47,7 +48,7 @@ pub async fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     }
     let dir = tempfile::tempdir_in(ground.dir)?;
     let server = Server::keyaki(dir.path(), "sync_interval_ms = 1000")?;
-    let user = User::with_bucket(&server).await?;
+    let user = items::user(&server).await?;
     let rate = fill(&user, ground.items).await?;
     server.stop()?;
     let server = Server::keyaki(dir.path(), "")?;

@@ -18,15 +18,16 @@ use crate::Result;
 use crate::figure::Report;
 
 pub mod bare;
-mod child;
+pub mod child;
 mod gets;
 mod items;
 mod listing;
-mod load;
+pub mod load;
 mod postgres;
 mod puts;
-mod rounds;
-mod wire;
+pub mod rounds;
+pub mod user;
+pub mod wire;
 
 const ROUNDS: usize = 7;
 

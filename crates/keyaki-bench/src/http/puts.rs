@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use super::Ground;
 use super::child::Server;
-use super::items::{BUCKET, User, content};
+use super::items::{self, content};
 use super::load::{CONNECTIONS, Client, drive};
 use super::postgres::Postgres;
 use super::rounds::{BothCpu, Round, Turn, figure};
+use super::user::{BUCKET, User};
 use super::wire::Connection;
 use crate::Result;
 use crate::figure::Report;
@@ -46,11 +47,11 @@ impl Client for Writer {
 impl Item {
     async fn create(user: &User, connection: &mut Connection, number: usize) -> Result<Self> {
         let (key, content) = (format!("item-{number}"), content(number as u64));
-        let create = user.put(&key, "if-none-match: *", &content);
+        let create = items::put(user, &key, "if-none-match: *", &content);
         let created = connection.ask(&create).await?.demand(201)?;
         let tag = created.header("etag").ok_or("an answer has no tag")?.to_vec();
         let condition = format!("{CONDITION}{}", String::from_utf8(tag)?);
-        let request = user.put(&key, &condition, &content);
+        let request = items::put(user, &key, &condition, &content);
         let ends = request.len() - content.len() - "\r\n\r\n".len();
         let tag = ends - (condition.len() - CONDITION.len())..ends;
         Ok(Self { key, request, tag })
@@ -75,7 +76,7 @@ pub async fn measure(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let postgres = Postgres::start(ground.dir)?;
     report.say(&format!("http.put beside {}", postgres.version()?));
     let ours = Server::keyaki(dir.path(), "")?;
-    let user = User::with_bucket(&ours).await?;
+    let user = items::user(&ours).await?;
     let mut writers = writers(&user).await?;
     writers = drive(writers, ground.warm_up()).await?.0;
     postgres.bench(ground.warm_up())?;

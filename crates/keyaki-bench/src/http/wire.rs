@@ -10,6 +10,8 @@ use crate::Result;
 
 const BUFFER_BYTES: usize = 16 << 10;
 const HEAD_ENDS: &[u8] = b"\r\n\r\n";
+/// How a body in chunks ends; JSON has no such line ends inside.
+const CHUNKS_END: &[u8] = b"\r\n0\r\n\r\n";
 
 /// A connection that is kept.
 pub struct Connection {
@@ -31,7 +33,7 @@ impl Connection {
         Ok(Self { stream, buffer: Vec::with_capacity(BUFFER_BYTES) })
     }
 
-    /// Asks, and reads an answer that says how long it is.
+    /// Asks, and reads the answer. One that does not say how long it is comes in chunks, framing and all.
     pub async fn ask(&mut self, request: &[u8]) -> Result<Reply<'_>> {
         self.stream.write_all(request).await?;
         self.buffer.clear();
@@ -40,7 +42,11 @@ impl Connection {
             self.receive().await?;
             head = head.or_else(|| find(&self.buffer, HEAD_ENDS));
             if let Some(head) = head {
-                let end = head + HEAD_ENDS.len() + length(&self.buffer[..head])?;
+                let end = match length(&self.buffer[..head])? {
+                    Some(length) => head + HEAD_ENDS.len() + length,
+                    None if self.buffer.ends_with(CHUNKS_END) => self.buffer.len(),
+                    None => continue,
+                };
                 if self.buffer.len() >= end {
                     break (head, end);
                 }
@@ -102,9 +108,15 @@ fn status(head: &[u8]) -> Result<u16> {
     Ok(digits.ok_or("the answer has no status")?.parse()?)
 }
 
-fn length(head: &[u8]) -> Result<usize> {
-    let length = header(head, "content-length").ok_or("the answer has no length")?;
-    Ok(std::str::from_utf8(length)?.parse()?)
+/// None of a body in chunks.
+fn length(head: &[u8]) -> Result<Option<usize>> {
+    if let Some(length) = header(head, "content-length") {
+        return Ok(Some(std::str::from_utf8(length)?.parse()?));
+    }
+    match header(head, "transfer-encoding") {
+        Some(b"chunked") => Ok(None),
+        _ => Err("the answer has no length".into()),
+    }
 }
 
 fn header<'h>(head: &'h [u8], name: &str) -> Option<&'h [u8]> {

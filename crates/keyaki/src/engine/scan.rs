@@ -132,34 +132,33 @@ impl ScanRequest {
         match &self.area {
             Area::Split(split) => (split.from.clone(), split.to.clone()),
             Area::Partition { partition, from, to } => {
-                let (first, end) = key::partition_range(self.space.0, partition);
-                let end = match to {
-                    Bound::Unbounded => end,
-                    Bound::Included(sort) => after(first.clone(), sort),
-                    Bound::Excluded(sort) => at(first.clone(), sort),
-                };
                 let begin = match from {
-                    Bound::Unbounded => first,
-                    Bound::Included(sort) => at(first, sort),
-                    Bound::Excluded(sort) => after(first, sort),
+                    Bound::Unbounded => self.key(partition, &[], None),
+                    Bound::Included(sort) => self.key(partition, sort, None),
+                    Bound::Excluded(sort) => self.key(partition, sort, AFTER),
+                };
+                let end = match to {
+                    Bound::Unbounded => key::partition_range(self.space.0, partition).1,
+                    Bound::Included(sort) => self.key(partition, sort, AFTER),
+                    Bound::Excluded(sort) => self.key(partition, sort, None),
                 };
                 (begin, end)
             }
         }
     }
+
+    fn key(&self, partition: &[u8], sort: &[u8], more: Option<u8>) -> Vec<u8> {
+        let mut key = Vec::with_capacity(partition.len() + sort.len() + KEY_BYTES_SPARE);
+        key::cell_key(self.space.0, partition, sort, &mut key);
+        key.extend(more);
+        key
+    }
 }
 
-fn at(mut first: Vec<u8>, sort: &[u8]) -> Vec<u8> {
-    first.extend_from_slice(sort);
-    first
-}
-
-/// The next key in memcmp order is the same with a zero byte more.
-fn after(first: Vec<u8>, sort: &[u8]) -> Vec<u8> {
-    let mut key = at(first, sort);
-    key.push(0);
-    key
-}
+/// What makes a key the next one in memcmp order.
+const AFTER: Option<u8> = Some(0);
+/// Room for what a key has beside its parts, and for a few bytes that take two.
+const KEY_BYTES_SPARE: usize = 16;
 
 /// A scan under way. Dropping it ends it.
 #[async_trait]
@@ -169,6 +168,11 @@ pub trait Scan: Send {
     /// # Errors
     /// `Corrupt` if what is stored is damaged, `Unavailable` if it can't be read now.
     async fn next_block(&mut self) -> Result<Option<Block>>;
+
+    /// Whether it is known that no more blocks come; who does not know says no.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// A cell, read in place.
@@ -201,8 +205,14 @@ impl<'a> CellRef<'a> {
     /// Its partition.
     #[must_use]
     pub fn partition(&self) -> Cow<'a, [u8]> {
-        let escaped = &self.key[..self.separator];
+        let escaped = self.partition_escaped();
         key::unescape(escaped).unwrap_or(Cow::Borrowed(escaped))
+    }
+
+    /// Its partition as keys hold it, which differs where partitions do; to compare, no more.
+    #[must_use]
+    pub fn partition_escaped(&self) -> &'a [u8] {
+        &self.key[..self.separator]
     }
 
     /// Its sort key.

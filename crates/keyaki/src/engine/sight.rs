@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::fold::{self, Presented};
 use super::rules::{self, Unfoldable, Verdict};
-use super::scan::CellRef;
+use super::scan::{Block, CellRef};
 use super::space::Space;
 use crate::cell::Time;
 use crate::cell::value::Flags;
@@ -35,7 +35,16 @@ impl Space {
     /// # Errors
     /// `Corrupt` if the cell can't be read.
     pub(super) fn judge<'v>(&self, key: &[u8], value: &'v [u8], now: Time) -> Result<Judged<'v>> {
-        let cell = CellRef::decode(key, value)?;
+        self.judge_cell(key, value, &CellRef::decode(key, value)?, now)
+    }
+
+    fn judge_cell<'v>(
+        &self,
+        key: &[u8],
+        value: &'v [u8],
+        cell: &CellRef<'_>,
+        now: Time,
+    ) -> Result<Judged<'v>> {
         let value = match self.merges() && cell.value().flags.contains(Flags::UNFOLDED) {
             true => match fold::presentable(self.merge.as_deref(), value)? {
                 Presented::Whole(value) => value,
@@ -45,7 +54,7 @@ impl Space {
         };
         let Some(rule) = &self.keep else { return Ok(Judged::Kept(value)) };
         let verdict = match &value {
-            Cow::Borrowed(_) => rules::verdict(rule.as_ref(), &cell, now),
+            Cow::Borrowed(_) => rules::verdict(rule.as_ref(), cell, now),
             Cow::Owned(folded) => {
                 rules::verdict(rule.as_ref(), &CellRef::decode(key, folded)?, now)
             }
@@ -81,13 +90,38 @@ impl Sight {
     /// # Errors
     /// `Corrupt` if the cell can't be read.
     pub fn see<'v>(&mut self, key: &[u8], value: &'v [u8]) -> Result<Option<Cow<'v, [u8]>>> {
-        match self.space.judge(key, value, self.now)? {
-            Judged::Kept(value) => return Ok(Some(value)),
+        let judged = self.space.judge(key, value, self.now)?;
+        Ok(self.kept(key, judged))
+    }
+
+    /// Copies a stored cell into a block as the reader sees it, unless it is hidden.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell can't be read.
+    #[inline]
+    pub fn show(&mut self, key: &[u8], value: &[u8], block: &mut Block) -> Result<()> {
+        let cell = CellRef::decode(key, value)?;
+        if self.space.is_plain() {
+            block.push(&cell);
+            return Ok(());
+        }
+        let judged = self.space.judge_cell(key, value, &cell, self.now)?;
+        match self.kept(key, judged) {
+            Some(Cow::Borrowed(_)) => block.push(&cell),
+            Some(Cow::Owned(folded)) => block.push(&CellRef::decode(key, &folded)?),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn kept<'v>(&mut self, key: &[u8], judged: Judged<'v>) -> Option<Cow<'v, [u8]>> {
+        match judged {
+            Judged::Kept(value) => return Some(value),
             Judged::Expired | Judged::Invalid(_) => {}
             Judged::Unfoldable(why) => self.warn(key, why.0),
             Judged::Unjudged => self.warn(key, "the keep rule panicked"),
         }
-        Ok(None)
+        None
     }
 
     #[cold]

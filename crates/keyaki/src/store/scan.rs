@@ -44,13 +44,30 @@ impl Bucket {
         authorisations: &Authorisations,
         request: ScanRequest,
     ) -> Result<Cells<'a>> {
-        let scan = self.engine().scan(request).await?;
-        let decisions = Decisions::new(authorisations.clone());
-        Ok(Cells { scan: Some(scan), decisions, read: 0, stages: Vec::new() })
+        let mut cells = Cells::of_nothing(authorisations);
+        cells.turn_to(self, request).await?;
+        Ok(cells)
     }
 }
 
 impl<'a> Cells<'a> {
+    /// No cells, until it turns to a scan.
+    #[must_use]
+    pub fn of_nothing(authorisations: &Authorisations) -> Self {
+        let decisions = Decisions::new(authorisations.clone());
+        Self { scan: None, decisions, read: 0, stages: Vec::new() }
+    }
+
+    /// Goes on with another scan, whose cells come instead of what was left of the last. What the authorisations open
+    /// is not decided anew.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn turn_to(&mut self, bucket: &Bucket, request: ScanRequest) -> Result<()> {
+        self.scan = Some(bucket.engine().scan(request).await?);
+        Ok(())
+    }
+
     /// Puts a stage on top of the stack.
     #[must_use]
     pub fn through(mut self, stage: impl Stage + 'a) -> Self {
@@ -62,6 +79,12 @@ impl<'a> Cells<'a> {
     #[must_use]
     pub fn cells_read(&self) -> u64 {
         self.read
+    }
+
+    /// Whether it is known that no more blocks come, which is not always known.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.stages.is_empty() && self.scan.as_ref().is_none_or(|scan| scan.is_over())
     }
 
     /// The next cells, never an empty block; `None` at the end.

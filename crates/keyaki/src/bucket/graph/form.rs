@@ -199,8 +199,11 @@ impl Form {
         (from, to)
     }
 
-    /// The vertex that a partition belongs to.
-    fn vertex_of(&self, cell: &CellRef<'_>) -> Result<Value> {
+    /// The vertex that a cell lies under.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell is not one of ours.
+    pub fn vertex_of(&self, cell: &CellRef<'_>) -> Result<Value> {
         let partition = cell.partition();
         KeyReader::new(&self.vertex_bytes(&partition, cell)?).vertex(self.vertices)
     }
@@ -263,7 +266,21 @@ impl Form {
     /// # Errors
     /// `Corrupt` if the cell is not one of ours.
     pub fn read(&self, cell: &CellRef<'_>, ways: Ways, copies: Copies) -> Result<Option<Element>> {
-        let (ends, rest) = self.ends(cell, ways, copies)?;
+        self.read_under(&self.vertex_of(cell)?, cell, ways, copies)
+    }
+
+    /// The same, where it is known which vertex the cell lies under.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell is not one of ours.
+    pub fn read_under(
+        &self,
+        vertex: &Value,
+        cell: &CellRef<'_>,
+        ways: Ways,
+        copies: Copies,
+    ) -> Result<Option<Element>> {
+        let (ends, rest) = self.ends(vertex, cell, ways, copies)?;
         let Some(ends) = ends else { return Ok(None) };
         let group = &self.group;
         // Quicker than cloning what has nothing in it.
@@ -293,26 +310,29 @@ impl Form {
         match self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?.way {
             Way::Out => Ok(true),
             Way::In => Ok(false),
-            Way::Undirected => Ok(self.ends(cell, Ways::all(), Copies::Once)?.0.is_some()),
+            Way::Undirected => {
+                let vertex = self.vertex_of(cell)?;
+                Ok(self.ends(&vertex, cell, Ways::all(), Copies::Once)?.0.is_some())
+            }
         }
     }
 
     fn ends<'a>(
         &self,
+        vertex: &Value,
         cell: &CellRef<'a>,
         ways: Ways,
         copies: Copies,
     ) -> Result<(Option<Ends>, &'a [u8])> {
-        let vertex = || self.vertex_of(cell);
         if !self.group.shape().is_edge {
             let rest = self.package.entity_rest(cell.sort()).ok_or_else(|| damaged(cell))?;
-            return Ok((Some(Ends::Vertex(vertex()?)), rest));
+            return Ok((Some(Ends::Vertex(vertex.clone())), rest));
         }
         let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
         if !ways.has(parts.way) {
             return Ok((None, parts.rest));
         }
-        let vertex = vertex()?;
+        let vertex = vertex.clone();
         let other = unescape(parts.other).map_err(|_| damaged(cell))?;
         let other = KeyReader::new(&other).vertex(self.vertices)?;
         let (mut ends, at) = match parts.way {

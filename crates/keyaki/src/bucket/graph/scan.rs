@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use super::bucket::{Graph, StoredGroup};
 use super::element::{Directed, EdgeId, Element};
 use super::form::{Copies, Form};
-use super::key::{Way, Ways};
+use super::key::{SortRange, Way, Ways};
 use super::operation::{Batches, Budget, Elements, Plan, Side, Source, Target};
 use super::value::Value;
 use crate::cell::key::successor_of_prefix;
 use crate::cell::visibility::Authorisations;
-use crate::engine::ScanRequest;
+use crate::engine::{Block, ScanRequest};
 use crate::error::Result;
 use crate::store::Cells;
 
@@ -40,8 +40,13 @@ pub struct Reader {
 
 /// One scan and what is wanted of it.
 pub(super) struct Job {
-    pub form: Arc<Form>,
     pub request: ScanRequest,
+    pub wanted: Wanted,
+}
+
+/// What is wanted of the cells of a scan.
+pub(super) struct Wanted {
+    pub form: Arc<Form>,
     pub ways: Ways,
     pub copies: Copies,
     /// The first and the last partition, where the scan may meet others.
@@ -60,7 +65,7 @@ impl Reader {
     pub(super) fn run(&self, jobs: Vec<Job>, budget: Arc<Budget>) -> Run {
         Run {
             graph: self.graph.clone(),
-            authorisations: self.authorisations.clone(),
+            cells: Cells::of_nothing(&self.authorisations),
             budget,
             jobs: VecDeque::from(jobs),
             open: None,
@@ -112,7 +117,8 @@ impl Reader {
         let splits = engine.splits(group.space, PARTS).await?;
         let job = |split| {
             let request = ScanRequest::split(group.space, split);
-            vec![Job { form: group.form.clone(), request, ways, copies, within: within.clone() }]
+            let (form, within) = (group.form.clone(), within.clone());
+            vec![Job { request, wanted: Wanted { form, ways, copies, within } }]
         };
         Ok(splits.into_iter().map(job).collect())
     }
@@ -136,20 +142,22 @@ impl Reader {
         };
         let request = ScanRequest::split(group.space, split);
         let (form, copies) = (group.form.clone(), Copies::Matched);
-        Ok(vec![vec![Job { form, request, ways, copies, within: None }]])
+        Ok(vec![vec![Job { request, wanted: Wanted { form, ways, copies, within: None } }]])
     }
 }
 
 #[async_trait]
 impl Source for Reader {
     async fn scan(&self, plan: Plan) -> Result<Elements> {
-        let runs = self.runs(&plan).await?;
+        let mut runs = self.runs(&plan).await?;
         let run = |jobs| self.run(jobs, Arc::clone(&plan.budget));
-        let mut runs: VecDeque<Run> = runs.into_iter().map(run).collect();
-        match runs.len() {
-            1 => Ok(Box::new(runs.remove(0).expect("there is one"))),
-            _ => Ok(Box::new(Ahead { waiting: runs, working: VecDeque::new() })),
+        if runs.len() == 1
+            && let Some(only) = runs.pop()
+        {
+            return Ok(Box::new(run(only)));
         }
+        let waiting = runs.into_iter().map(run).collect();
+        Ok(Box::new(Ahead { waiting, working: VecDeque::new() }))
     }
 
     fn puts_flags_last(&self) -> bool {
@@ -161,27 +169,26 @@ impl Source for Reader {
 fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Result<Vec<Job>> {
     let Some(any) = groups.first() else { return Ok(Vec::new()) };
     let vertices = vertices.iter().map(|vertex| any.form.vertex(vertex));
-    let vertices = vertices.collect::<Result<BTreeSet<_>>>()?;
-    let mut jobs = Vec::new();
+    let mut vertices = vertices.collect::<Result<Vec<_>>>()?;
+    vertices.sort_unstable();
+    vertices.dedup();
+    let ranges = |group: &&StoredGroup| match group.form.group.shape().is_edge {
+        true => group.form.package.edges(ways),
+        false => vec![(Bound::Unbounded, Bound::Unbounded)],
+    };
+    let ranges: Vec<_> = groups.iter().map(ranges).collect();
+    let mut jobs = Vec::with_capacity(vertices.len() * groups.len());
     for vertex in vertices {
-        for group in groups {
-            let ranges = match group.form.group.shape().is_edge {
-                true => group.form.package.edges(ways),
-                false => vec![(Bound::Unbounded, Bound::Unbounded)],
+        for (group, ranges) in groups.iter().zip(&ranges) {
+            let Some((last, others)) = ranges.split_last() else { continue };
+            let mut push = |partition: Vec<u8>, (from, to): &SortRange| {
+                let request = ScanRequest::range(group.space, partition, from.clone(), to.clone());
+                let (form, copies) = (group.form.clone(), Copies::Matched);
+                jobs.push(Job { request, wanted: Wanted { form, ways, copies, within: None } });
             };
             for partition in group.form.partitions(&vertex) {
-                jobs.extend(ranges.iter().map(|(from, to)| Job {
-                    form: group.form.clone(),
-                    request: ScanRequest::range(
-                        group.space,
-                        partition.clone(),
-                        from.clone(),
-                        to.clone(),
-                    ),
-                    ways,
-                    copies: Copies::Matched,
-                    within: None,
-                }));
+                others.iter().for_each(|range| push(partition.clone(), range));
+                push(partition, last);
             }
         }
     }
@@ -214,12 +221,10 @@ fn edge_jobs(
         for group in &groups {
             let to = successor_of_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
             let from = Bound::Included(prefix.clone());
+            let (form, ways) = (group.form.clone(), Ways::all());
             jobs.push(Job {
-                form: group.form.clone(),
                 request: ScanRequest::range(group.space, partition.clone(), from, to),
-                ways: Ways::all(),
-                copies,
-                within: None,
+                wanted: Wanted { form, ways, copies, within: None },
             });
         }
     }
@@ -227,6 +232,9 @@ fn edge_jobs(
 }
 
 fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    if (1..=RUN_SCANS).contains(&jobs.len()) {
+        return vec![jobs];
+    }
     let mut runs = Vec::new();
     let mut jobs = jobs.into_iter().peekable();
     while jobs.peek().is_some() {
@@ -238,45 +246,65 @@ fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
 /// Scans one after the other.
 pub(super) struct Run {
     graph: Graph,
-    authorisations: Authorisations,
+    cells: Cells<'static>,
     budget: Arc<Budget>,
     jobs: VecDeque<Job>,
-    open: Option<(Job, Cells<'static>)>,
+    /// What is wanted of the scan under way.
+    open: Option<Wanted>,
 }
 
 impl Run {
     /// Reads another block into `batch`; answers whether there may be more.
     async fn step(&mut self, batch: &mut Vec<Element>) -> Result<bool> {
-        let (job, cells) = match &mut self.open {
+        let wanted = match &mut self.open {
             Some(open) => open,
             none => {
-                let Some(job) = self.jobs.pop_front() else { return Ok(false) };
-                let bucket = self.graph.bucket();
-                let cells = bucket.scan(&self.authorisations, job.request.clone()).await?;
-                none.insert((job, cells))
+                let Some(Job { request, wanted }) = self.jobs.pop_front() else { return Ok(false) };
+                self.cells.turn_to(self.graph.bucket(), request).await?;
+                none.insert(wanted)
             }
         };
-        let before = cells.cells_read();
-        let block = cells.next_block().await?;
-        let read = cells.cells_read() - before;
+        let before = self.cells.cells_read();
+        let block = self.cells.next_block().await?;
+        let read = self.cells.cells_read() - before;
         if read > 0 {
-            self.budget.scanned_of(job.form.group.id(), read)?;
+            self.budget.scanned_of(wanted.form.group.id(), read)?;
         }
         let Some(block) = block else {
             self.open = None;
             return Ok(true);
         };
+        wanted.read(&block, batch)?;
+        if self.cells.is_over() {
+            self.open = None;
+        }
+        Ok(true)
+    }
+}
+
+impl Wanted {
+    /// Appends the elements of a block that are wanted.
+    fn read(&self, block: &Block, batch: &mut Vec<Element>) -> Result<()> {
         batch.reserve(block.len());
+        // Cells of a vertex follow each other: it is read once.
+        let mut under = None::<(&[u8], Value)>;
         for cell in block.iter() {
-            if let Some((first, last)) = &job.within {
+            if let Some((first, last)) = &self.within {
                 let vertex = cell.partition();
                 if *vertex < **first || *vertex > **last {
                     continue;
                 }
             }
-            batch.extend(job.form.read(&cell, job.ways, job.copies)?);
+            let vertex = match &under {
+                Some((partition, vertex)) if *partition == cell.partition_escaped() => vertex,
+                _ => {
+                    let vertex = self.form.vertex_of(&cell)?;
+                    &under.insert((cell.partition_escaped(), vertex)).1
+                }
+            };
+            batch.extend(self.form.read_under(vertex, &cell, self.ways, self.copies)?);
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -286,6 +314,10 @@ impl Batches<Element> for Run {
         let mut batch = Vec::new();
         while batch.len() < BATCH && self.step(&mut batch).await? {}
         Ok(if batch.is_empty() { None } else { Some(batch) })
+    }
+
+    fn is_over(&self) -> bool {
+        self.open.is_none() && self.jobs.is_empty()
     }
 }
 

@@ -8,7 +8,7 @@ use super::bucket::Graph;
 use super::form::Copies;
 use super::key::{Way, Ways};
 use super::operation::{Budget, Elements};
-use super::scan::{Job, Reader};
+use super::scan::{Job, Reader, Wanted};
 use super::schema::GroupId;
 use crate::cell::parts::{Parts, PartsReader};
 use crate::engine::{Reading, ScanRequest, Split};
@@ -70,13 +70,12 @@ impl Reader {
         let stored = self.graph().stored(split.group.0)?;
         let mut request = ScanRequest::split(stored.space, split.range.clone());
         request.reading = Reading::Once;
-        let job = Job {
+        let wanted = Wanted {
             form: stored.form.clone(),
-            request,
             ways: Ways::such(|way| way != Way::In),
             copies: Copies::Once,
             within: None,
         };
-        Ok(Box::new(self.run(vec![job], budget)))
+        Ok(Box::new(self.run(vec![Job { request, wanted }], budget)))
     }
 }

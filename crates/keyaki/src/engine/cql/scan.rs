@@ -13,7 +13,7 @@ use super::rollup::Crowded;
 use super::rows::{Place, Range, behind};
 use super::walk::Walk;
 use crate::cell::key;
-use crate::engine::scan::{Area, Block, CellRef, Direction, Scan, ScanRequest};
+use crate::engine::scan::{Area, Block, Direction, Scan, ScanRequest};
 use crate::engine::sight::Sight;
 use crate::engine::space::Space;
 use crate::error::Result;
@@ -138,9 +138,7 @@ impl PartitionScan {
         while let Some(cells) = self.next_stored(link, most).await? {
             let mut block = Block::default();
             for (stored, value) in &cells {
-                if let Some(seen) = sight.see(stored, value)? {
-                    block.push(&CellRef::decode(stored, &seen)?);
-                }
+                sight.show(stored, value, &mut block)?;
                 if block.len() == most {
                     break;
                 }

@@ -16,7 +16,7 @@ use super::fault::{needs_disk, read_failed, reading};
 use super::writer::Shared;
 use super::{begin_blocking, blocking};
 use crate::cell::Time;
-use crate::engine::scan::{Block, CellRef, Direction, Reading, Scan, ScanRequest};
+use crate::engine::scan::{Block, Direction, Reading, Scan, ScanRequest};
 use crate::engine::sight::Sight;
 use crate::engine::space::Space;
 use crate::error::{Error, Result};
@@ -24,8 +24,8 @@ use crate::error::{Error, Result};
 /// A scan that is answered on the spot looks at no more than this.
 const SPOT_BYTES_MAX: usize = 32 << 10;
 /// …begins with room for so much
-const SPOT_BYTES: usize = 2 << 10;
-const SPOT_CELLS: usize = 16;
+const SPOT_BYTES: usize = 4 << 10;
+const SPOT_CELLS: usize = 40;
 /// …and steps over no more deleted cells than this.
 const SPOT_SKIPS_MAX: u64 = 1_000;
 const BLOCK_BYTES: usize = 256 << 10;
@@ -34,11 +34,12 @@ const READ_AHEAD_BYTES: usize = 1 << 20;
 /// What a scan needs to know on every thread it runs on.
 struct Plan {
     sight: Sight,
-    from: Vec<u8>,
-    to: Vec<u8>,
     direction: Direction,
     reading: Reading,
 }
+
+/// Whole keys, the first included, the second not.
+type Range = (Vec<u8>, Vec<u8>);
 
 self_cell!(
     /// An iterator and the store it reads, which stays open and locked as long.
@@ -62,16 +63,15 @@ pub fn begin(
         return Ok(Box::new(EmbeddedScan::Done));
     }
     let sight = Sight::new(space, now);
-    let (direction, reading) = (request.direction, request.reading);
-    let mut plan = Plan { sight, from, to, direction, reading };
+    let mut plan = Plan { sight, direction: request.direction, reading: request.reading };
     let db = &shared.db;
     let state = db.snapshot();
-    let (block, more) = on_the_spot(db, &mut plan, left, &state)?;
+    let (block, more) = on_the_spot(db, &mut plan, (from, to), left, &state)?;
     let rest = more.then(|| {
         let left = left - block.len();
-        let plan = plan.behind(&block);
+        let range = plan.behind(&block, request.key_range());
         // The iterator pins all it will read; the snapshot has done its work.
-        let cursor = plan.cursor(shared.clone(), &state);
+        let cursor = plan.cursor(shared.clone(), range, &state);
         Progress { plan, cursor, left, sought: false }
     });
     Ok(Box::new(EmbeddedScan::Begun(block, rest)))
@@ -107,16 +107,9 @@ pub async fn read(
 }
 
 impl Plan {
-    fn options(&self, state: &Snapshot<'_>) -> ReadOptions {
-        let mut options = ReadOptions::default();
-        options.set_snapshot(state);
-        options.set_iterate_range(self.from.clone()..self.to.clone());
-        options
-    }
-
     /// An iterator that has read nothing yet.
-    fn cursor(&self, shared: Arc<Shared>, state: &Snapshot<'_>) -> Cursor {
-        let mut options = self.options(state);
+    fn cursor(&self, shared: Arc<Shared>, range: Range, state: &Snapshot<'_>) -> Cursor {
+        let mut options = options(range, state);
         match self.reading {
             Reading::Shared => options.set_readahead_size(READ_AHEAD_BYTES),
             Reading::Once => {
@@ -127,20 +120,20 @@ impl Plan {
         Cursor::new(shared, |shared| shared.db.raw_iterator_opt(options))
     }
 
-    /// The plan for what comes after the cells of `block`.
-    fn behind(mut self, block: &Block) -> Self {
+    /// What of a range comes after the cells of `block`.
+    fn behind(&self, block: &Block, (mut from, mut to): Range) -> Range {
         if let Some(last) = block.iter().next_back() {
             let mut key = self.sight.space().id().0.to_be_bytes().to_vec();
             last.append_key(&mut key);
             match self.direction {
                 Direction::Forward => {
                     key.push(0);
-                    self.from = key;
+                    from = key;
                 }
-                Direction::Backward => self.to = key,
+                Direction::Backward => to = key,
             }
         }
-        self
+        (from, to)
     }
 
     fn seek(&self, iterator: &mut DBRawIterator<'_>) {
@@ -159,18 +152,13 @@ impl Plan {
         left: usize,
         budget: usize,
     ) -> Result<bool, Stop> {
-        let plain = self.sight.space().is_plain();
         let mut examined = 0;
         while let Some((key, value)) = iterator.item() {
             if examined >= budget || block.len() == left {
                 return Ok(block.len() < left);
             }
             examined += key.len() + value.len();
-            if plain {
-                block.push(&CellRef::decode(key, value)?);
-            } else if let Some(seen) = self.sight.see(key, value)? {
-                block.push(&CellRef::decode(key, &seen)?);
-            }
+            self.sight.show(key, value, block)?;
             match self.direction {
                 Direction::Forward => iterator.next(),
                 Direction::Backward => iterator.prev(),
@@ -202,14 +190,22 @@ impl From<Stop> for Error {
     }
 }
 
+fn options((from, to): Range, state: &Snapshot<'_>) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_snapshot(state);
+    options.set_iterate_range(from..to);
+    options
+}
+
 /// What a scan asks for as far as it is in memory, and whether more may be there.
 fn on_the_spot(
     db: &DB,
     plan: &mut Plan,
+    range: Range,
     left: usize,
     state: &Snapshot<'_>,
 ) -> Result<(Block, bool)> {
-    let mut options = plan.options(state);
+    let mut options = options(range, state);
     options.set_read_tier(ReadTier::BlockCache);
     options.set_max_skippable_internal_keys(SPOT_SKIPS_MAX);
     let mut iterator = db.raw_iterator_opt(options);
@@ -293,5 +289,9 @@ impl Scan for EmbeddedScan {
         let (block, more) = finished.map_err(super::interrupted)??;
         *self = Self::go_on_early(more);
         Ok((!block.is_empty()).then_some(block))
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Done)
     }
 }

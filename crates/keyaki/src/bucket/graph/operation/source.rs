@@ -20,6 +20,11 @@ pub trait Batches<T>: Send {
     /// # Errors
     /// Whatever ends the stream.
     async fn next(&mut self) -> Result<Option<Vec<T>>>;
+
+    /// Whether it is known that nothing more comes; who does not know says no.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// A stream of elements.

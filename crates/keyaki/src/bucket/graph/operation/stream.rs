@@ -15,6 +15,13 @@ pub(super) trait Stage<A, B>: Send {
     /// What a batch becomes; it may be nothing.
     fn batch(&mut self, batch: Vec<A>) -> Result<Vec<B>>;
 
+    /// What a batch becomes that is known to be the last, and what is left then.
+    fn last_batch(&mut self, batch: Vec<A>) -> Result<Vec<B>> {
+        let mut made = self.batch(batch)?;
+        made.extend(self.finish()?);
+        Ok(made)
+    }
+
     /// What is left when there is no more.
     fn finish(&mut self) -> Result<Vec<B>> {
         Ok(Vec::new())
@@ -46,6 +53,10 @@ impl<A: Send, B: Send, S: Stage<A, B>> Batches<B> for Through<A, B, S> {
     async fn next(&mut self) -> Result<Option<Vec<B>>> {
         while let Some(inner) = &mut self.inner {
             let made = match inner.next().await? {
+                Some(batch) if inner.is_over() => {
+                    self.inner = None;
+                    self.stage.last_batch(batch)?
+                }
                 Some(batch) => {
                     let made = self.stage.batch(batch)?;
                     if self.stage.is_done() {
@@ -63,6 +74,10 @@ impl<A: Send, B: Send, S: Stage<A, B>> Batches<B> for Through<A, B, S> {
             }
         }
         Ok(None)
+    }
+
+    fn is_over(&self) -> bool {
+        self.inner.is_none()
     }
 }
 
@@ -96,6 +111,10 @@ impl<T: Send> Batches<T> for Ready<T> {
     async fn next(&mut self) -> Result<Option<Vec<T>>> {
         Ok(self.0.pop_front())
     }
+
+    fn is_over(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// One stream after the other.
@@ -118,7 +137,10 @@ impl<T: Send> Batches<T> for Chained<T> {
 pub(super) async fn collect<T>(mut stream: Box<dyn Batches<T>>, budget: &Budget) -> Result<Vec<T>> {
     let mut all = Vec::new();
     while let Some(batch) = stream.next().await? {
-        all.extend(batch);
+        match all.is_empty() {
+            true => all = batch,
+            false => all.extend(batch),
+        }
         budget.holding(all.len() as u64)?;
     }
     Ok(all)

@@ -55,6 +55,8 @@ const TAGS: [(u8, Class); 29] = [
     (29, Class::ItemsSketch),
 ];
 
+/// The most bytes of a number.
+const VARINT_BYTES_MAX: usize = 10;
 /// How deep collections may lie in collections.
 const DEPTH_MAX: usize = 32;
 
@@ -254,12 +256,13 @@ pub fn write_varint(mut number: u64, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// `Corrupt` if it is cut short or too long.
+#[inline]
 pub fn read_varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = read_array::<1>(bytes)?[0];
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
+    for (place, byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if *byte < 0x80 {
+            *bytes = &bytes[place + 1..];
             return Ok(number);
         }
     }
@@ -291,6 +294,7 @@ fn read_text(bytes: &mut &[u8]) -> Result<Text> {
     str::from_utf8(read_bytes(bytes)?).map(Text::from).map_err(|_| damaged())
 }
 
+#[inline]
 fn read_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N]> {
     let (read, rest) = bytes.split_first_chunk().ok_or_else(damaged)?;
     *bytes = rest;

@@ -112,19 +112,15 @@ impl PartialOrd for Text {
 
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> Ordering {
-        utf16_order(self.as_str(), other.as_str())
-    }
-}
-
-/// UTF-8 and UTF-16 order the same, but for what lies beyond U+FFFF: its surrogates come before U+E000.
-fn utf16_order(a: &str, b: &str) -> Ordering {
-    let differ = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
-    match differ {
-        Some((a_byte, b_byte)) if a_byte >= 0xee || b_byte >= 0xee => {
-            a.encode_utf16().cmp(b.encode_utf16())
+        let (a, b) = (self.as_bytes(), other.as_bytes());
+        match a.iter().zip(b).find(|(a, b)| a != b) {
+            // UTF-8 and UTF-16 order the same, but for what lies beyond U+FFFF: its surrogates come before U+E000.
+            Some((a, b)) if *a >= 0xee || *b >= 0xee => {
+                self.as_str().encode_utf16().cmp(other.as_str().encode_utf16())
+            }
+            Some((a, b)) => a.cmp(b),
+            None => a.len().cmp(&b.len()),
         }
-        Some((a_byte, b_byte)) => a_byte.cmp(&b_byte),
-        None => a.len().cmp(&b.len()),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{ShownGroup, Transform, View};
 use crate::bucket::graph::element::{Element, Ends};
 use crate::bucket::graph::select::all_hold;
 use crate::bucket::graph::value::Value;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A view at work.
 pub struct Pipeline {
@@ -24,26 +24,34 @@ impl Pipeline {
         Self { view, now_ms, open: None }
     }
 
-    /// Takes an element; what is finished by that goes to `out`.
+    /// Takes elements, and gives out in their place those that are finished by that.
     ///
     /// # Errors
     /// Those of the view's functions.
-    pub fn push(&mut self, mut element: Element, out: &mut Vec<Element>) -> Result<()> {
+    pub fn batch(&mut self, mut batch: Vec<Element>) -> Result<Vec<Element>> {
         let Self { view, now_ms, open } = self;
-        let Some(shown) = view.group(element.shape.number) else { return Ok(()) };
-        if !shown.pre.is_empty() && !all_hold(&shown.pre, &element, *now_ms)? {
-            return Ok(());
+        let mut fault = None;
+        batch.retain(|element| match view.group(element.shape.number) {
+            Some(shown) if shown.pre.is_empty() => true,
+            Some(shown) => held(all_hold(&shown.pre, element, *now_ms), &mut fault),
+            None => false,
+        });
+        if batch.is_empty() {
+            return fault.map_or(Ok(batch), Err);
         }
-        if shown.operators.is_empty() {
-            emit(view, open.take(), *now_ms, out)?;
-            return shown.emit(element, *now_ms, out);
+        if let Some(open) = open.take() {
+            batch.insert(0, open);
         }
-        if let Some(open) = open
-            && shown.same(open, &element)
-        {
-            return shown.fold(open, &mut element);
-        }
-        emit(view, open.replace(element), *now_ms, out)
+        batch.dedup_by(|element, before| match view.folding(element) {
+            Some(shown) if shown.same(before, element) => {
+                held(shown.fold(before, element).map(|()| true), &mut fault);
+                true
+            }
+            _ => false,
+        });
+        *open = batch.pop_if(|last| view.folding(last).is_some());
+        Self::emit(view, *now_ms, &mut batch, &mut fault);
+        fault.map_or(Ok(batch), Err)
     }
 
     /// Gives out what is held back, when nothing more comes or what comes is of another key.
@@ -51,14 +59,34 @@ impl Pipeline {
     /// # Errors
     /// Those of the view's functions.
     pub fn finish(&mut self, out: &mut Vec<Element>) -> Result<()> {
-        emit(&self.view, self.open.take(), self.now_ms, out)
+        let mut last: Vec<Element> = self.open.take().into_iter().collect();
+        let mut fault = None;
+        Self::emit(&self.view, self.now_ms, &mut last, &mut fault);
+        out.append(&mut last);
+        fault.map_or(Ok(()), Err)
+    }
+
+    fn emit(view: &View, now_ms: i64, batch: &mut Vec<Element>, fault: &mut Option<Error>) {
+        batch.retain_mut(|element| match view.group(element.shape.number) {
+            Some(shown) if shown.shows_as_is() => true,
+            Some(shown) => held(shown.emit(element, now_ms), fault),
+            None => false,
+        });
     }
 }
 
-fn emit(view: &View, open: Option<Element>, now_ms: i64, out: &mut Vec<Element>) -> Result<()> {
-    match open.map(|open| (view.group(open.shape.number), open)) {
-        Some((Some(shown), open)) => shown.emit(open, now_ms, out),
-        _ => Ok(()),
+/// What was found, or no; the first fault is kept.
+fn held(found: Result<bool>, fault: &mut Option<Error>) -> bool {
+    found.unwrap_or_else(|error| {
+        fault.get_or_insert(error);
+        false
+    })
+}
+
+impl View {
+    /// How elements like this are folded, if they are.
+    fn folding(&self, element: &Element) -> Option<&ShownGroup> {
+        self.group(element.shape.number).filter(|shown| !shown.operators.is_empty())
     }
 }
 
@@ -87,25 +115,34 @@ impl ShownGroup {
         Ok(())
     }
 
-    fn emit(&self, mut element: Element, now_ms: i64, out: &mut Vec<Element>) -> Result<()> {
-        if !self.post.is_empty() && !all_hold(&self.post, &element, now_ms)? {
-            return Ok(());
+    /// Whether nothing is left to be done once elements are folded.
+    fn shows_as_is(&self) -> bool {
+        self.post.is_empty()
+            && self.transforms.is_empty()
+            && self.shape.names.len() == self.group.shape().names.len()
+            && self.post_transform.is_empty()
+            && self.dropped.is_empty()
+    }
+
+    /// Does what the view wants once elements are folded; false if it wants no such element.
+    fn emit(&self, element: &mut Element, now_ms: i64) -> Result<bool> {
+        if !self.post.is_empty() && !all_hold(&self.post, element, now_ms)? {
+            return Ok(false);
         }
         if !self.transforms.is_empty() || self.shape.names.len() > element.properties.len() {
             element.properties.resize(self.shape.names.len(), Value::Null);
             element.shape = Arc::clone(&self.shape);
             for transform in &self.transforms {
-                transform.apply(&mut element, now_ms)?;
+                transform.apply(element, now_ms)?;
             }
         }
-        if !self.post_transform.is_empty() && !all_hold(&self.post_transform, &element, now_ms)? {
-            return Ok(());
+        if !self.post_transform.is_empty() && !all_hold(&self.post_transform, element, now_ms)? {
+            return Ok(false);
         }
         for slot in &self.dropped {
             element.properties[*slot] = Value::Null;
         }
-        out.push(element);
-        Ok(())
+        Ok(true)
     }
 }
 

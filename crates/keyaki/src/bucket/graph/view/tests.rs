@@ -36,7 +36,7 @@ fn seen(view: Json) -> Result<Vec<String>> {
     let mut pipeline = Pipeline::new(Arc::new(view), 0);
     let mut out = Vec::new();
     for (day, kind, count) in [(1, "x", 1), (1, "y", 2), (2, "x", 4)] {
-        pipeline.push(call(&schema, day, kind, count), &mut out)?;
+        out.extend(pipeline.batch(vec![call(&schema, day, kind, count)])?);
     }
     pipeline.finish(&mut out)?;
     let shown = |element: &Element| {

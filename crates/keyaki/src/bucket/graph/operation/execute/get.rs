@@ -18,9 +18,13 @@ struct Viewed(Pipeline);
 
 impl Stage<Element, Element> for Viewed {
     fn batch(&mut self, batch: Vec<Element>) -> Result<Vec<Element>> {
-        let mut out = Vec::with_capacity(batch.len());
-        batch.into_iter().try_for_each(|element| self.0.push(element, &mut out))?;
-        Ok(out)
+        self.0.batch(batch)
+    }
+
+    fn last_batch(&mut self, batch: Vec<Element>) -> Result<Vec<Element>> {
+        let mut made = self.0.batch(batch)?;
+        self.0.finish(&mut made)?;
+        Ok(made)
     }
 
     fn finish(&mut self) -> Result<Vec<Element>> {
@@ -99,7 +103,7 @@ impl Executor {
         self.seeds_of(collect(input.into_values()?, &self.budget).await?)
     }
 
-    fn seeds_of(&self, values: Vec<Value>) -> Result<Seeds> {
+    fn seeds_of(&self, values: impl IntoIterator<Item = Value>) -> Result<Seeds> {
         let mut seeds = Seeds::default();
         values.into_iter().try_for_each(|value| seeds.add(value))?;
         self.check_seeds(&mut seeds)?;
@@ -131,23 +135,33 @@ impl Executor {
         self.around(query, seeds).await
     }
 
+    /// The same at seeds that are there.
+    pub(super) async fn get_elements_at(&self, query: &Query, seeds: &[Value]) -> Result<Output> {
+        self.budget.holding(seeds.len() as u64)?;
+        self.around(query, self.seeds_of(seeds.iter().cloned())?).await
+    }
+
     async fn around(&self, query: &Query, seeds: Seeds) -> Result<Output> {
         let mut streams = Vec::new();
         let matched = !seeds.vertices.is_empty();
         let ends = self.ends_of(query, &seeds);
         let ids = self.ids_of(query, &seeds);
         let scans = [
-            (Target::Vertices(seeds.vertices), self.groups(query, None)),
-            (Target::Vertices(ends), self.groups(query, Some(false))),
-            (Target::Edges { ids, matched }, self.groups(query, Some(true))),
+            (Target::Vertices(seeds.vertices), None),
+            (Target::Vertices(ends), Some(false)),
+            (Target::Edges { ids, matched }, Some(true)),
         ];
-        for (target, groups) in scans {
+        for (target, edges) in scans {
             let is_empty = match &target {
                 Target::Vertices(vertices) => vertices.is_empty(),
                 Target::Edges { ids, .. } => ids.is_empty(),
                 _ => false,
             };
-            if !is_empty && !groups.is_empty() {
+            if is_empty {
+                continue;
+            }
+            let groups = self.groups(query, edges);
+            if !groups.is_empty() {
                 let elements = self.scan(query, target, groups).await?;
                 streams.push(self.viewed(query, elements));
             }
@@ -157,7 +171,7 @@ impl Executor {
 
     /// The ends of edge seeds, whose entities belong to the answer too.
     fn ends_of(&self, query: &Query, seeds: &Seeds) -> Vec<Value> {
-        if !query.view.has_entities() {
+        if seeds.edges.is_empty() || !query.view.has_entities() {
             return Vec::new();
         }
         let mut known = HashSet::new();
@@ -168,6 +182,9 @@ impl Executor {
 
     /// Edge seeds that go with the operation's directedness, and are not found from a vertex already.
     fn ids_of(&self, query: &Query, seeds: &Seeds) -> Vec<EdgeId> {
+        if seeds.edges.is_empty() {
+            return Vec::new();
+        }
         let mut known = HashSet::new();
         let mut ids = Vec::new();
         for id in &seeds.edges {

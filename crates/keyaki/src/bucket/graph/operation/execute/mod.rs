@@ -110,11 +110,14 @@ impl Executor {
     fn run<'a>(&'a self, step: &'a Step, input: Output) -> Running<'a> {
         Box::pin(async move {
             self.budget.operation()?;
-            let input = match &step.input {
-                Some(input) => Output::of(input.clone()),
-                None => input,
+            let result = match (&step.operation, &step.input) {
+                // What is asked most often, and mostly of few seeds: they need not become a stream.
+                (Operation::GetElements(query), Some(Value::List(seeds))) => {
+                    self.get_elements_at(query, &seeds.items).await
+                }
+                (operation, Some(own)) => self.operate(operation, Output::of(own.clone())).await,
+                (operation, None) => self.operate(operation, input).await,
             };
-            let result = self.operate(&step.operation, input).await;
             result.map_err(|error| match error.context("operation") {
                 None => error.with("operation", &step.class),
                 Some(_) => error,

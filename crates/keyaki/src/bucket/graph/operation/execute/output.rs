@@ -187,9 +187,18 @@ impl<T: Send> Batches<T> for Counted<T> {
         self.budget.results(batch.as_ref().map_or(0, Vec::len) as u64)?;
         Ok(batch)
     }
+
+    fn is_over(&self) -> bool {
+        self.inner.is_over()
+    }
 }
 
 /// Streams one after the other.
-pub(super) fn chained(streams: Vec<Elements>) -> Output {
+pub(super) fn chained(mut streams: Vec<Elements>) -> Output {
+    if streams.len() == 1
+        && let Some(only) = streams.pop()
+    {
+        return Output::Elements(only);
+    }
     Output::Elements(Box::new(stream::Chained(streams.into())))
 }
