@@ -16,6 +16,7 @@ mod identify;
 mod inside;
 mod json;
 mod listing;
+mod located;
 mod metrics;
 mod operations;
 mod pace;
