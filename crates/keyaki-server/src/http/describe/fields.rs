@@ -89,7 +89,12 @@ fn path() -> Named<11> {
             json!("filterFunctions"),
             text().enum_values(Some(TOPICS)),
         ),
-        one("class", "A class, by its short or full name.", json!("GetElements"), text()),
+        one(
+            "class",
+            "A class, by its short or full name.",
+            json!("GetElements"),
+            text().pattern(Some(r"^[A-Za-z_$][A-Za-z0-9_$.]{0,255}$")),
+        ),
         one(
             "about",
             "What is asked about it.",
