@@ -177,7 +177,7 @@ pub struct Remote {
     /// A token of it [default: what KEYAKI_TOKEN says]
     #[arg(long)]
     pub token: Option<String>,
-    /// Certificates to trust, for https, as PEM [default: the system's]
+    /// Certificates to trust, for https, as PEM: those of CAs, or the server's own if it is no CA's [default: the system's]
     #[arg(long)]
     pub ca: Option<PathBuf>,
 }

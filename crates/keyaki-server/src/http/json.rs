@@ -8,6 +8,7 @@ use serde::de::{
 };
 use serde_json::Value;
 
+use super::located;
 use super::problem::{self, Problem};
 
 /// Reads a body as what it should be.
@@ -24,15 +25,13 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if !value.is_object() {
         return Err(Problem::new(&problem::INVALID, "the body is no JSON object").with("at", "/"));
     }
-    serde_json::from_value(value).map_err(|bad| {
-        let text = bad.to_string();
-        let at = text.strip_prefix('/').and_then(|rest| rest.split(':').next());
-        let problem = Problem::new(&problem::INVALID, text.clone());
-        match at {
-            Some(at) => problem.with("at", &format!("/{at}")),
-            None => problem,
-        }
-    })
+    form(value, "")
+}
+
+/// Reads what stands at a place of a body as what it should be.
+pub fn form<T: DeserializeOwned>(value: Value, at: &str) -> Result<T, Problem> {
+    located::read(value, at)
+        .map_err(|bad| Problem::new(&problem::INVALID, bad.why.to_string()).with("at", &bad.at))
 }
 
 /// Reads anything, and fails at a key that is there twice.

@@ -16,6 +16,7 @@ mod identify;
 mod inside;
 mod json;
 mod listing;
+mod located;
 mod metrics;
 mod operations;
 mod pace;
@@ -178,13 +179,13 @@ impl App {
             Ok(kind) => kind,
             Err(problem) => return ("unknown", Err(problem)),
         };
-        let mut found = routes::find(path, kind);
+        let mut found = routes::find(path, kind, &parts.method);
         // What methods there are is told to anybody; what type a bucket is of, to those who may know of it.
         if kind.is_some()
             && found.as_ref().is_some_and(|found| !found.has(&parts.method))
             && !matches!(self.kind_of(parts, names, true).await, Ok(Some(_)))
         {
-            found = routes::find(path, None);
+            found = routes::find(path, None, &parts.method);
         }
         match found {
             Some(found) => (found.name(), found.run(self, parts, body).await),

@@ -9,7 +9,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::{Content, Rename, Revision, When, Written};
 use keyaki::bucket::{Caller, Request};
 use keyaki::catalog::Access;
-use keyaki::cell::Tid;
 use keyaki::store::Operation;
 
 use super::Answer;
@@ -112,16 +111,10 @@ impl InBucket<'_> {
 
     /// `/{key}/{tid or time}`.
     pub(super) async fn revision(&self, key: &str, which: &str) -> Answer {
-        let when = match (which.parse::<Tid>(), parse_rfc3339(which)) {
-            (Ok(tid), _) => When::Tid(tid),
-            (_, Some(time)) => When::Time(time),
-            _ => {
-                return Err(Problem::bad_request(
-                    "a revision is named by its tid or by an RFC 3339 time",
-                )
-                .with("revision", which));
-            }
-        };
+        let when = when(which).ok_or_else(|| {
+            Problem::bad_request("a revision is named by its tid or by an RFC 3339 time")
+                .with("revision", which)
+        })?;
         let hold = |revision: &Revision| self.hold(revision);
         self.content(self.open.revisions()?.get_at(&self.caller, key, when, hold).await?)
     }
@@ -275,6 +268,14 @@ impl InBucket<'_> {
         let items: Vec<_> = page.revisions.iter().map(RevisionShown::from).collect();
         let next = page.next.map(|tid| cursors.seal(&of, &tid.to_string())).transpose()?;
         super::listing::paged(self.call.parts, items, next)
+    }
+}
+
+/// Which revision a name means, if it can be one.
+pub(super) fn when(name: &str) -> Option<When> {
+    match name.parse() {
+        Ok(tid) => Some(When::Tid(tid)),
+        Err(_) => parse_rfc3339(name).map(When::Time),
     }
 }
 

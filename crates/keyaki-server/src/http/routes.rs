@@ -332,6 +332,11 @@ impl Route {
         let at = || pairs().filter(|(_, wanted)| wanted.is_none()).map(|(segment, _)| &segment[..]);
         fits.then(|| at().collect())
     }
+
+    /// Whether it has a name of its own in buckets, not only the form of items.
+    fn is_named_in_bucket(&self) -> bool {
+        self.segments.get(3).is_some_and(Option::is_some)
+    }
 }
 
 /// Where a path leads, and with what.
@@ -340,19 +345,27 @@ pub struct Found<'a> {
     at: Vec<&'a str>,
 }
 
-/// Finds the way. Where a path means different things in buckets of different types, that of this type is taken; a
-/// path that its type has not leads to where others have it, and is refused there.
-pub fn find<'a>(path: &'a Path<'_>, kind: Option<Of>) -> Option<Found<'a>> {
-    let mut first = None;
+/// Finds the way. Where a path means different things in buckets of different types, that of this type is taken. One
+/// that its type has not, or not with this method, leads to where others have it by this very name, and is refused there.
+pub fn find<'a>(path: &'a Path<'_>, kind: Option<Of>, method: &Method) -> Option<Found<'a>> {
+    let (mut own, mut other, mut first) = (None, None, None);
     for route in ROUTES.iter() {
-        if let Some(at) = route.fit(path) {
-            if kind.is_none_or(|kind| route.of.serves(kind)) {
-                return Some(Found { route, at });
-            }
-            first = first.or(Some(Found { route, at }));
+        let Some(at) = route.fit(path) else { continue };
+        let found = Found { route, at };
+        let slot = match kind.is_none_or(|kind| route.of.serves(kind)) {
+            true if found.names_something() => &mut own,
+            false if route.is_named_in_bucket() && found.has(method) => &mut other,
+            _ => &mut first,
+        };
+        slot.get_or_insert(found);
+        if own.as_ref().is_some_and(|own: &Found<'_>| own.has(method)) {
+            return own;
         }
     }
-    first
+    match method == Method::OPTIONS {
+        true => own.or(other).or(first),
+        false => other.or(own).or(first),
+    }
 }
 
 /// Domain and bucket of a path that leads into one.
@@ -368,6 +381,11 @@ pub fn names<'a>(path: &'a Path<'_>) -> Option<(&'a str, &'a str)> {
 impl Found<'_> {
     pub fn name(&self) -> &'static str {
         self.route.name
+    }
+
+    /// Whether there can be what the path says: not everything can be the name of a revision.
+    fn names_something(&self) -> bool {
+        self.route.name != "revision" || super::revisions::when(self.at[3]).is_some()
     }
 
     /// Whether there is such a method.

@@ -90,7 +90,12 @@ fn path() -> Named<13> {
             json!("filterFunctions"),
             text().enum_values(Some(TOPICS)),
         ),
-        one("class", "A class, by its short or full name.", json!("GetElements"), text()),
+        one(
+            "class",
+            "A class, by its short or full name.",
+            json!("GetElements"),
+            text().pattern(Some(r"^[A-Za-z_$][A-Za-z0-9_$.]{0,255}$")),
+        ),
         one("vertex", "A vertex, as text.", json!("ann"), text()),
         one("name", "The name of a property.", json!("gaffer.version"), text()),
         one(

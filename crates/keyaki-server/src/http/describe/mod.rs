@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use utoipa::openapi::path::{HttpMethod, Paths};
-use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, AnyOfBuilder, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
+};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
@@ -31,6 +33,9 @@ const ABOUT: &str = "Typed buckets over one sorted cell store. Domains hold buck
     Errors are problem documents (RFC 9457). Whatever can be read answers HEAD too, and every path OPTIONS.\n\n\
     `x-parameters` of an operation are parameters like its others, but right or wrong by what the server has answered \
     before: conditions (412), cursors and sessions (400). OpenAPI has no word for that.";
+/// Types of buckets, and what their options are called.
+const TYPES: [(&str, &str); 2] = [("revisions", "RevisionsOptions"), (GRAPH, "GraphOptions")];
+const GRAPH: &str = "graph";
 const TAGS: [(&str, &str); 7] = [
     (
         revisions::TAG,
@@ -64,6 +69,10 @@ pub fn document(backends: &BTreeSet<String>) -> OpenApi {
     }
     if let Some(RefOr::T(Schema::Object(form))) = components.schemas.get_mut("BucketForm") {
         set_backends(form, backends);
+        let by_type = TYPES.iter().fold(OneOfBuilder::new(), |all, (name, options)| {
+            all.item(Schema::from(of_type(form.clone(), name, options)))
+        });
+        components.schemas.insert("BucketForm".to_owned(), Schema::from(by_type).into());
     }
     for name in ["Rule", "Retention"] {
         if let Some(RefOr::T(Schema::OneOf(choices))) = components.schemas.get_mut(name) {
@@ -106,6 +115,26 @@ fn set_backends(form: &mut Object, backends: &BTreeSet<String>) {
         let none = ObjectBuilder::new().schema_type(Type::Null).description(Some(about));
         form.properties.insert("replication".to_owned(), Schema::from(none).into());
     }
+}
+
+/// The form of a bucket of one type: its options are that type's.
+fn of_type(mut form: Object, name: &str, options: &str) -> Object {
+    let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some([name]));
+    form.properties.insert("type".to_owned(), Schema::from(kind).into());
+    let own = Ref::from_schema_name(options);
+    let options = match name == GRAPH {
+        // There is no graph without a schema.
+        true => {
+            form.required.push("options".to_owned());
+            own.into()
+        }
+        false => {
+            let none = ObjectBuilder::new().schema_type(Type::Null);
+            Schema::from(AnyOfBuilder::new().item(own).item(none)).into()
+        }
+    };
+    form.properties.insert("options".to_owned(), options);
+    form
 }
 
 /// Unknown fields are refused in every case; the derived schema of an enum says so of none.

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::graph::GraphForm;
 use super::settings::{AclForm, QuotaForm, RevisionsForm};
 use crate::http::catalog::time;
+use crate::http::json;
 use crate::http::problem::{self, Problem};
 
 /// A domain as its owners set it.
@@ -168,20 +169,18 @@ impl TryFrom<BucketForm> for BucketSettings {
     type Error = Problem;
 
     fn try_from(form: BucketForm) -> Result<Self, Problem> {
-        let invalid = |at: &str, why: String| Problem::new(&problem::INVALID, why).with("at", at);
         let kind = match &form.kind[..] {
             "revisions" => {
-                let options: Option<RevisionsForm> = serde_json::from_value(form.options)
-                    .map_err(|bad| invalid("/options", bad.to_string()))?;
+                let options: Option<RevisionsForm> = json::form(form.options, "/options")?;
                 BucketKind::Revisions(options.unwrap_or_default().into())
             }
             "graph" => {
-                let options: GraphForm = serde_json::from_value(form.options)
-                    .map_err(|bad| invalid("/options", bad.to_string()))?;
+                let options: GraphForm = json::form(form.options, "/options")?;
                 BucketKind::Graph(options.into())
             }
             other => {
-                return Err(invalid("/type", format!("no type of bucket is called `{other}`")));
+                let why = format!("no type of bucket is called `{other}`");
+                return Err(Problem::new(&problem::INVALID, why).with("at", "/type"));
             }
         };
         let BucketQuota { items, bytes } = form.quota;

@@ -329,6 +329,16 @@ fn paths_belong_to_types(server: &Server) {
         let refused = server.ask("POST", &(at("b") + path)).admin().json(&json!({}));
         assert!([404, 405].contains(&refused.status), "{path}: {refused:?}");
     }
+    for (method, path) in [
+        ("POST", "/elements"),
+        ("GET", "/elements/splits?parts=2"),
+        ("GET", "/graph/status"),
+        ("POST", "/graph/jobs"),
+    ] {
+        let refused = server.ask(method, &(at("b") + path)).admin().json(&json!({}));
+        refused.demand_problem(404);
+        assert_eq!(refused.value()["bucketType"], "revisions", "{path}");
+    }
     assert_eq!(server.ask("PUT", &(at("b") + "/elements")).admin().text("x").status, 201);
     assert_eq!(server.ask("GET", &(at("b") + "/elements")).send().text(), "x");
     let wrong = server.ask("PUT", &(at("g") + "/elements")).admin().text("x");

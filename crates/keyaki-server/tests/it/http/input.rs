@@ -12,6 +12,7 @@ cases! {
     paths_that_can_be_read_in_two_ways_are_refused,
     methods_types_and_sizes,
     bodies_that_are_no_json_are_refused,
+    problems_name_the_place,
 }
 
 /// Sends text as it is, and answers the status and all that comes back.
@@ -145,4 +146,31 @@ fn what_is_asked_of_the_server_as_a_whole(server: &Server) {
         let asked = server.ask(method, &format!("{BUCKET}/item?dry-run=1")).admin();
         asked.text("x").demand_problem(400);
     }
+}
+
+fn problems_name_the_place(server: &Server) {
+    server.ask("PUT", "/v1/d.example").admin().json(&json!({}));
+    let role = json!({"type": "role", "anyOf": ["*"]});
+    for (bad, place) in [
+        (json!({}), "/"),
+        (json!({"type": 5}), "/type"),
+        (json!({"type": "moon"}), "/type"),
+        (json!({"type": "revisions", "optoins": {}}), "/optoins"),
+        (json!({"type": "revisions", "options": {"retension": {}}}), "/options/retension"),
+        (json!({"type": "revisions", "acl": {"reed": []}}), "/acl/reed"),
+        (
+            json!({"type": "revisions", "acl": {"read": [[role, {"type": "moon"}]]}}),
+            "/acl/read/0/1",
+        ),
+        (json!({"type": "revisions", "acl": {"write": [[role], 5]}}), "/acl/write/1"),
+        (json!({"type": "revisions", "acl": {"write": [[["role", ["*"]]]]}}), "/acl/write/0/0"),
+        (json!({"type": "revisions", "quota": {"items": -1}}), "/quota/items"),
+        (json!({"type": "revisions", "quota": [1, 2]}), "/quota"),
+        (json!({"type": "graph", "options": {"shcema": {}}}), "/options/shcema"),
+    ] {
+        let refused = server.ask("PUT", BUCKET).admin().json(&bad);
+        refused.demand_problem(422);
+        assert_eq!(refused.value()["at"], place, "{bad}");
+    }
+    server.ask("GET", BUCKET).admin().send().demand_problem(404);
 }

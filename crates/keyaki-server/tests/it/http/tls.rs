@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use super::{ADMIN, Server};
 
 /// A key and a certificate for it that only itself vouches for.
@@ -10,7 +12,8 @@ fn certify(dir: &Path) {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
         .args(["-nodes", "-days", "2", "-subj", "/CN=localhost"])
-        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "key.pem"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", "key.pem"])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
         .args(["-out", "cert.pem"])
         .current_dir(dir)
         .output()
@@ -28,16 +31,21 @@ fn curl(dir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (asked.status.code(), String::from_utf8_lossy(&asked.stdout).into_owned())
 }
 
-#[test]
-fn https_is_spoken_by_configuration() {
-    let dir = tempfile::tempdir().unwrap();
-    certify(dir.path());
-    let path = |name: &str| dir.path().join(name).display().to_string();
+/// A server that speaks HTTPS, with its certificate in `dir`.
+fn start(dir: &Path) -> Server {
+    certify(dir);
+    let path = |name: &str| dir.join(name).display().to_string();
     let config = path("keyaki.toml");
     let (certificate, key) = (path("cert.pem"), path("key.pem"));
     std::fs::write(&config, format!("[tls]\ncertificate = {certificate:?}\nkey = {key:?}\n"))
         .unwrap();
-    let server = Server::on(&dir.path().join("store"), &["--config", &config]);
+    Server::on(&dir.join("store"), &["--config", &config])
+}
+
+#[test]
+fn https_is_spoken_by_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
     let address = server.process.address.clone();
     assert!(address.starts_with("https://"), "{address}");
     let bearer = format!("Authorization: Bearer {ADMIN}");
@@ -61,6 +69,40 @@ fn https_is_spoken_by_configuration() {
     let (code, _) = curl(dir.path(), &[&format!("{plain}/healthz")]);
     assert_ne!(code, Some(0), "and nothing is said in the clear");
     assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn the_program_asks_a_server_over_https() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    let address = &server.process.address;
+    let bearer = format!("Authorization: Bearer {ADMIN}");
+    let put = |path: &str, settings: &Value| {
+        let (url, settings) = (format!("{address}{path}"), settings.to_string());
+        let asked = ["--cacert", "cert.pem", "--request", "PUT", "--header", &bearer];
+        let body = ["--header", "Content-Type: application/json", "--data", &settings];
+        let (code, text) = curl(dir.path(), &[&asked[..], &body, &["--fail", &url]].concat());
+        assert_eq!(code, Some(0), "{text}");
+    };
+    put("/v1/d.example", &json!({}));
+    let graph = json!({"type": "graph", "options": {"schema": super::graph::schema()}});
+    put("/v1/d.example/g", &graph);
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (from, to, ca) = (path("from.ndjson"), path("to"), path("cert.pem"));
+    std::fs::write(&from, super::graph::edge("a", "b", 1).to_string()).unwrap();
+    let remote = ["--server", address, "--token", ADMIN];
+    let trusting = [&remote[..], &["--ca", &ca]].concat();
+    let import = |remote: &[&str]| {
+        crate::keyaki(&[&["import", "d.example/g", &from, "--retries", "0"], remote].concat())
+    };
+    import(&trusting).expect(0, &["1"]);
+    let export = ["export", "d.example/g", &to, "--format", "ndjson"];
+    crate::keyaki(&[&export[..], &trusting].concat()).expect(0, &["exported 1"]);
+    // Nobody else vouches for it, and nothing is said in the clear.
+    assert_ne!(import(&remote).code, Some(0));
+    let plain = address.replace("https://", "http://");
+    let plain = ["--server", &plain, "--token", ADMIN];
+    assert_ne!(import(&plain).code, Some(0));
 }
 
 #[test]
