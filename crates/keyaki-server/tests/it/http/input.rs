@@ -160,7 +160,7 @@ fn problems_name_the_place(server: &Server) {
         (json!({"type": "revisions", "acl": {"reed": []}}), "/acl/reed"),
         (
             json!({"type": "revisions", "acl": {"read": [[role, {"type": "moon"}]]}}),
-            "/acl/read/0/1",
+            "/acl/read/0/1/type",
         ),
         (json!({"type": "revisions", "acl": {"write": [[role], 5]}}), "/acl/write/1"),
         (json!({"type": "revisions", "acl": {"write": [[["role", ["*"]]]]}}), "/acl/write/0/0"),
