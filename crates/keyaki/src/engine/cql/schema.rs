@@ -141,12 +141,10 @@ impl Table {
         for (name, kind) in self.missing(session, keyspace).await? {
             let added = format!("ALTER TABLE {keyspace}.{} ADD {name} {kind}", self.name);
             match session.query_unpaged(added, &[]).await {
-                // Somebody else was faster, or it can't be done.
+                // Somebody else was faster, which the node that was asked may not know yet: the next attempt finds it.
                 Err(error) if fault::is_refused(&error) => {
-                    let missing = self.missing(session, keyspace).await?;
-                    if missing.iter().any(|(still, _)| *still == name) {
-                        return Err(fault::executing(error).with("column", name));
-                    }
+                    let changing = Error::unavailable("a table is being changed");
+                    return Err(changing.because(error).with("column", name));
                 }
                 answer => drop(answer.map_err(fault::executing)?),
             }
