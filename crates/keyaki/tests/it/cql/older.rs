@@ -1,12 +1,15 @@
-//! Keyspaces that an older build has made: brought up to date by who finds them, and left alone after that.
+//! Keyspaces that an older build has made: brought up to date by however many find them at once.
 
+use futures_util::future::join_all;
 use keyaki::Error;
 use keyaki::store::Committed;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 
 use super::ledger::Ledger;
-use super::{Keyspaces, nodes, patiently, shared, store_on};
+use super::{Keyspaces, eventually, nodes, patiently, shared, store_on};
+
+const AT_ONCE: u64 = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "needs KEYAKI_CQL"]
@@ -37,18 +40,21 @@ async fn cql_older_tables_are_brought_up_to_date() {
     }
     assert_eq!(read_repair(&session, &keyspace).await, "BLOCKING");
 
-    let finder = keyspaces.open(settings.clone());
-    patiently(|| finder.connect()).await;
-    assert_eq!(read_repair(&session, &keyspace).await, "NONE");
-    let ledger = Ledger::create(&store_on(&finder, 1)).await;
-    assert!(matches!(ledger.step("item").await.unwrap(), Committed::Done(_)));
-
-    let follower = keyspaces.open(settings);
-    patiently(|| follower.connect()).await;
-    let followed = Ledger::find(&store_on(&follower, 2));
-    assert!(matches!(followed.step("item").await.unwrap(), Committed::Done(_)));
-    ledger.fold().await.unwrap();
-    assert_eq!(ledger.survey("item").await, 2);
+    let engines: Vec<_> = (0..AT_ONCE).map(|_| keyspaces.open(settings.clone())).collect();
+    join_all(engines.iter().map(|engine| patiently(|| engine.connect()))).await;
+    eventually("nothing is repaired by reads", async || {
+        read_repair(&session, &keyspace).await == "NONE"
+    })
+    .await;
+    let created = Ledger::create(&store_on(&engines[0], 1)).await;
+    assert!(matches!(created.step("item").await.unwrap(), Committed::Done(_)));
+    for (node, engine) in engines.iter().enumerate().skip(1) {
+        patiently(|| engine.connect()).await;
+        let ledger = Ledger::find(&store_on(engine, node as u64 + 1));
+        assert!(matches!(ledger.step("item").await.unwrap(), Committed::Done(_)));
+    }
+    created.fold().await.unwrap();
+    assert_eq!(created.survey("item").await, AT_ONCE);
     keyspaces.drop_all().await;
 }
 
