@@ -11,7 +11,7 @@ use keyaki::settings::{CqlSettings, Replication};
 use keyaki::testing::keyspaces::drop_keyspaces;
 use serde_json::json;
 
-use super::http::{Server, cases, open_bucket};
+use super::http::{Server, cases, open_bucket, signatures};
 
 const BUCKET: &str = "/v1/d.example/b";
 /// Cases at once, so that one waits while another works.
@@ -80,8 +80,9 @@ impl Drop for Cluster {
     }
 }
 
+/// Waits until something is true.
 #[track_caller]
-fn within(limit: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
+pub fn within(limit: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_true() {
         assert!(begun.elapsed() < limit, "not within {limit:?}: {what}");
@@ -158,6 +159,13 @@ fn cql_a_revoked_token_is_honoured_by_no_server() {
     within(Duration::from_secs(5), "the other server knows the token", || get(&other) == 200);
     assert_eq!(one.ask("DELETE", &path).admin().send().status, 204);
     assert_eq!((get(&other), get(&one)), (401, 401), "once it is acknowledged, nobody honours it");
+}
+
+#[test]
+#[ignore = "needs KEYAKI_CQL"]
+fn cql_a_signature_opens_a_change_at_one_server() {
+    let cluster = Cluster::new();
+    signatures::a_signature_is_used_up_at_every_server(&cluster.server(), &cluster.server());
 }
 
 /// What all items of the bucket say, in order.

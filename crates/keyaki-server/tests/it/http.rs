@@ -27,12 +27,12 @@ mod graph; // elements, chains of operations, Gaffer's own answers
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
 mod lifetime; // starting, stopping, being killed
-mod metrics;
+mod metrics; // what /metrics tells
 mod range; // RFC 9110, section 14
-mod signatures; // RFC 9421
+pub mod signatures; // RFC 9421
 mod surface; // the document, the page to try it, and which methods there are
 mod tls; // HTTPS by configuration
-mod wire; // requests byte by byte, as no library would send them // what /metrics tells
+mod wire; // requests byte by byte, as no library would send them
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -18,7 +18,7 @@ use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
 use super::{Commit, Engine, Measure, Outcome, RuleSpec, Rules, Stamps, Swept, fold};
 use crate::cell::{HybridClock, SystemWallClock, Time, key};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Cells per block: few, so that tests meet block boundaries.
 const BLOCK_CELLS: usize = 64;
@@ -110,25 +110,17 @@ impl Engine for MemoryEngine {
         Ok(self.spaces.new_bucket())
     }
 
-    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
+    async fn create_spaces(&self, specs: Vec<SpaceSpec>) -> Result<Vec<SpaceId>> {
         let _serial = self.state();
-        let record = self.spaces.admit(spec)?;
-        let id = record.id;
-        self.spaces.set(record);
-        Ok(id)
+        let records = self.spaces.admit(specs)?;
+        Ok(self.spaces.set_all(records))
     }
 
-    async fn drop_space(&self, space: SpaceId) -> Result<()> {
+    async fn drop_spaces(&self, spaces: Vec<SpaceId>) -> Result<()> {
         let mut state = self.state();
-        let mut record = self
-            .spaces
-            .get(space)
-            .ok_or_else(|| Error::not_found("no such space").with("space", space.0))?
-            .record
-            .clone();
-        record.retired = true;
-        self.spaces.set(record);
-        state.cells.retain(|key, _| space_of(key) != space);
+        let retired = self.spaces.retire(&spaces)?;
+        self.spaces.set_all(retired);
+        state.cells.retain(|key, _| !spaces.contains(&space_of(key)));
         Ok(())
     }
 

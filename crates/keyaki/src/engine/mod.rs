@@ -107,17 +107,26 @@ pub trait Engine: Send + Sync {
     /// `Unavailable` if it can't be made sure now.
     async fn new_bucket(&self) -> Result<BucketId>;
 
-    /// Makes a space; it is there for good once this answers.
+    /// Makes spaces, all or none; they are there for good once this answers.
     ///
     /// # Errors
-    /// `Invalid` if its rules don't fit its kind, `Unsupported` if they are unknown.
-    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId>;
+    /// `Invalid` if the rules of one don't fit its kind, `Unsupported` if they are unknown.
+    async fn create_spaces(&self, specs: Vec<SpaceSpec>) -> Result<Vec<SpaceId>>;
 
-    /// Drops a space with all its cells. Dropping it again is no error.
+    /// Makes one.
     ///
     /// # Errors
-    /// `NotFound` if there never was such a space.
-    async fn drop_space(&self, space: SpaceId) -> Result<()>;
+    /// Those of [`Self::create_spaces`].
+    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
+        let made = self.create_spaces(vec![spec]).await?;
+        made.first().copied().ok_or_else(|| Error::internal("no space was made"))
+    }
+
+    /// Drops spaces with all their cells, all or none. Dropping one again is no error.
+    ///
+    /// # Errors
+    /// `NotFound` if there never was one of them.
+    async fn drop_spaces(&self, spaces: Vec<SpaceId>) -> Result<()>;
 
     /// Gives a space other rules, which hold from then on, for what is there too. A merge rule
     /// can't be added or taken away: the cells would be of another kind.

@@ -4,6 +4,7 @@
 //! Every engine keeps its list in a [`Spaces`], which answers the lookups of commits, scans,
 //! folds and compactions; how the list is made durable is the engine's own business.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -213,11 +214,16 @@ impl Spaces {
             .ok_or_else(|| Error::not_found("no such space").with("space", id.0))
     }
 
-    /// What every engine demands of a new space; answers the record it would get.
+    /// What every engine demands of new spaces; answers the records they would get.
     ///
     /// # Errors
     /// `Invalid` if the rules don't fit the kind, `Unsupported` if they are unknown.
-    pub fn admit(&self, spec: SpaceSpec) -> Result<SpaceRecord> {
+    pub fn admit(&self, specs: Vec<SpaceSpec>) -> Result<Vec<SpaceRecord>> {
+        let ids = self.next_ids(specs.len())?;
+        ids.zip(specs).map(|(id, spec)| self.admit_as(SpaceId(id), spec)).collect()
+    }
+
+    fn admit_as(&self, id: SpaceId, spec: SpaceSpec) -> Result<SpaceRecord> {
         if spec.kind == SpaceKind::Home && spec.merge.is_some() {
             return Err(
                 Error::invalid("a home space can't have a merge rule").with("label", &spec.label)
@@ -236,7 +242,7 @@ impl Spaces {
                 .with("quarantine", quarantine.0));
             }
         }
-        let record = SpaceRecord { id: self.next_id()?, spec, retired: false };
+        let record = SpaceRecord { id, spec, retired: false };
         Space::new(record.clone(), &self.rules).usable()?;
         Ok(record)
     }
@@ -275,6 +281,30 @@ impl Spaces {
         by_id[index] = Some(space);
     }
 
+    /// Lists records; answers their ids.
+    pub fn set_all(&self, records: Vec<SpaceRecord>) -> Vec<SpaceId> {
+        let ids = records.iter().map(|record| record.id).collect();
+        records.into_iter().for_each(|record| self.set(record));
+        ids
+    }
+
+    /// The records of spaces once they are dropped; those that were dropped before are left out.
+    ///
+    /// # Errors
+    /// `NotFound` if there never was one of them.
+    pub fn retire(&self, ids: &[SpaceId]) -> Result<Vec<SpaceRecord>> {
+        let mut retired = Vec::new();
+        for id in ids {
+            let space = self.get(*id);
+            let space =
+                space.ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
+            if !space.record.retired {
+                retired.push(SpaceRecord { retired: true, ..space.record.clone() });
+            }
+        }
+        Ok(retired)
+    }
+
     /// All of them, by id.
     #[must_use]
     pub fn records(&self) -> Vec<SpaceRecord> {
@@ -287,9 +317,13 @@ impl Spaces {
         BucketId(self.last_bucket.fetch_add(1, Relaxed) + 1)
     }
 
-    fn next_id(&self) -> Result<SpaceId> {
+    fn next_ids(&self, count: usize) -> Result<Range<u32>> {
         let by_id = self.by_id.read().unwrap_or_else(PoisonError::into_inner);
-        let next = u32::try_from(by_id.len().max(1)).ok().filter(|id| *id < u32::MAX);
-        next.map(SpaceId).ok_or_else(|| Error::unavailable("no space ids are left"))
+        let first = by_id.len().max(1);
+        let bounds = (u32::try_from(first), u32::try_from(first + count));
+        let (Ok(first), Ok(end)) = bounds else {
+            return Err(Error::unavailable("no space ids are left"));
+        };
+        Ok(first..end)
     }
 }

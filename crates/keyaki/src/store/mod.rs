@@ -70,7 +70,7 @@ impl Store {
     /// Makes the spaces of a new bucket.
     ///
     /// # Errors
-    /// `Invalid` if two of its spaces have one label; those of [`Engine::create_space`].
+    /// `Invalid` if two of its spaces have one label; those of [`Engine::create_spaces`].
     pub async fn create_bucket(&self, spec: BucketSpec) -> Result<Bucket> {
         let id = self.reserve_bucket().await?;
         self.create_reserved(id, spec).await
@@ -90,31 +90,27 @@ impl Store {
     /// Those of [`Self::create_bucket`].
     pub async fn create_reserved(&self, id: BucketId, spec: BucketSpec) -> Result<Bucket> {
         spec.refuse_same_labels()?;
-        let mut spaces = BTreeMap::new();
         let quarantine = self.engine().create_space(SpaceSpec::derived(id, QUARANTINE)).await?;
-        spaces.insert(QUARANTINE.to_owned(), quarantine);
-        // The standard spaces come last: a bucket that has them all was made to the end.
         let standard = standard_spaces(id, &spec);
         let own = spec.spaces.into_iter().map(|space| ruled(space, id, quarantine));
-        for space in own.chain(standard) {
-            let label = space.label.clone();
-            spaces.insert(label, self.engine().create_space(space).await?);
-        }
+        let rest: Vec<_> = own.chain(standard).collect();
+        let labels: Vec<_> = rest.iter().map(|space| space.label.clone()).collect();
+        let mut spaces = BTreeMap::from([(QUARANTINE.to_owned(), quarantine)]);
+        spaces.extend(labels.into_iter().zip(self.engine().create_spaces(rest).await?));
         Bucket::new(self.clone(), id, spaces)
     }
 
     /// Adds spaces to a bucket that is there; those whose label it has already are left alone.
     ///
     /// # Errors
-    /// Those of [`Engine::create_space`].
+    /// Those of [`Engine::create_spaces`].
     pub async fn extend_bucket(&self, bucket: &Bucket, spaces: Vec<SpaceSpec>) -> Result<Bucket> {
         // The caller's handle may be older than the last extension.
         let now = self.bucket(bucket.id)?;
-        for space in spaces {
-            if !now.spaces.contains_key(&space.label) {
-                let space = ruled(space, now.id, now.quarantine);
-                self.engine().create_space(space).await?;
-            }
+        let new = spaces.into_iter().filter(|space| !now.spaces.contains_key(&space.label));
+        let new: Vec<_> = new.map(|space| ruled(space, now.id, now.quarantine)).collect();
+        if !new.is_empty() {
+            self.engine().create_spaces(new).await?;
         }
         self.bucket(now.id)
     }
@@ -155,14 +151,14 @@ impl Store {
     /// Drops a bucket with all it holds, also if it was not made to the end.
     ///
     /// # Errors
-    /// Those of [`Engine::all_spaces`] and [`Engine::drop_space`].
+    /// Those of [`Engine::all_spaces`] and [`Engine::drop_spaces`].
     pub async fn drop_bucket(&self, id: BucketId) -> Result<()> {
-        for record in self.engine().all_spaces().await? {
-            if record.spec.bucket == id && !record.retired {
-                self.engine().drop_space(record.id).await?;
-            }
+        let mut spaces = self.engine().all_spaces().await?;
+        spaces.retain(|record| record.spec.bucket == id && !record.retired);
+        match spaces.is_empty() {
+            true => Ok(()),
+            false => self.engine().drop_spaces(spaces.iter().map(|space| space.id).collect()).await,
         }
-        Ok(())
     }
 
     /// Makes permanent what the spaces' rules decided, everywhere; a space that can't be swept

@@ -156,7 +156,7 @@ async fn make(dir: &Path) {
     let engine = maker.store.engine();
     let judged = bucket.space("judged").unwrap();
     engine.sweep(judged).await.unwrap();
-    engine.drop_space(judged).await.unwrap();
+    engine.drop_spaces(vec![judged]).await.unwrap();
     engine.compact(lists).await.unwrap();
 }
 

@@ -1,5 +1,7 @@
 //! Services that sign what they pass on (RFC 9421): each signature opens what it covers, and to a change but once.
 
+use std::time::Duration;
+
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::Engine;
@@ -8,6 +10,7 @@ use keyaki::cell::{SystemWallClock, WallClock};
 use serde_json::{Value, json};
 
 use super::{Asked, Server, graph};
+use crate::cql::within;
 
 const ITEM: &str = "/v1/d.example/b/item";
 
@@ -84,7 +87,16 @@ impl<'a> Signed<'a> {
     }
 
     fn ask_at(&self, path: &str) -> Asked<'a> {
-        let asked = self.server.ask(self.method, path);
+        self.put_on(self.server.ask(self.method, path))
+    }
+
+    /// The same request, to another server that is said to be this one.
+    fn ask_another<'b>(&'b self, other: &'b Server) -> Asked<'b> {
+        let authority = self.server.process.address.strip_prefix("http://").unwrap();
+        self.put_on(other.ask(self.method, &self.path)).with("Host", authority)
+    }
+
+    fn put_on<'b>(&self, asked: Asked<'b>) -> Asked<'b> {
         self.headers.iter().fold(asked, |asked, (name, value)| asked.with(name, value))
     }
 }
@@ -135,6 +147,22 @@ fn a_signature_opens_a_change_once(server: &Server) {
     let signed = service.sign(server, ("PUT", ITEM), "7", "x");
     assert_eq!(signed.ask().admin().text("x").status, 200);
     assert_eq!(signed.ask().admin().text("x").status, 200);
+}
+
+/// Servers of one catalog, at which one signature is used.
+pub fn a_signature_is_used_up_at_every_server(one: &Server, other: &Server) {
+    let service = Service::registered(one);
+    let acl = json!({"read": [[{"type": "role", "anyOf": ["*"]}]], "write": signed_by(&service)});
+    one.with_bucket(json!({"type": "revisions", "acl": acl}));
+    let put = service.sign(one, ("PUT", ITEM), "1", "one");
+    assert_eq!(put.ask().text("one").status, 201);
+    let delete = service.sign(one, ("DELETE", ITEM), "2", "");
+    within(Duration::from_secs(5), "the other server knows bucket and key", || {
+        delete.ask_another(other).send().status == 200
+    });
+    put.ask_another(other).text("one").demand_problem(401);
+    delete.ask().send().demand_problem(401);
+    assert_eq!(one.ask("GET", ITEM).send().status, 404, "nothing was done twice");
 }
 
 fn a_graph_takes_a_signed_change_once(server: &Server) {

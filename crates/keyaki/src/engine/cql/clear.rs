@@ -13,8 +13,20 @@ use crate::engine::space::{Space, SpaceKind, SpaceRecord};
 use crate::error::Result;
 
 impl Inner {
-    /// Removes what a dropped space has left, and notes that it is gone.
-    pub(super) async fn clear(&self, link: &Link, record: &SpaceRecord) -> Result<()> {
+    /// Removes what dropped spaces have left, and notes which are empty now.
+    pub(super) async fn clear_dropped(&self, link: &Link) -> Result<()> {
+        let (mut empty, mut outcome) = (Vec::new(), Ok(()));
+        for record in self.listing.uncleared() {
+            outcome = self.clear(link, &record).await;
+            if outcome.is_err() {
+                break;
+            }
+            empty.push(record);
+        }
+        self.note_cleared(link, empty).await.and(outcome)
+    }
+
+    async fn clear(&self, link: &Link, record: &SpaceRecord) -> Result<()> {
         let Some(space) = self.spaces.get(record.id) else { return Ok(()) };
         let mut names = Names::all(directory_of(&space));
         while let Some((_, partition)) = names.next(link).await? {
@@ -30,7 +42,7 @@ impl Inner {
                 link.blind(&link.statements.clear_derived, row).await?;
             }
         }
-        self.note_cleared(link, record).await
+        Ok(())
     }
 
     async fn clear_derived(&self, link: &Link, space: &Space, partition: &[u8]) -> Result<()> {

@@ -193,9 +193,7 @@ impl Inner {
             self.strike(link, &gone).await?;
         }
         self.refresh_spaces(link).await?;
-        for dropped in self.listing.uncleared() {
-            self.clear(link, &dropped).await?;
-        }
+        self.clear_dropped(link).await?;
         self.roll_up_crowded(link).await?;
         self.unlist_due(link).await
     }
@@ -296,14 +294,14 @@ impl Engine for CqlEngine {
         self.inner.next_bucket(link).await
     }
 
-    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
+    async fn create_spaces(&self, specs: Vec<SpaceSpec>) -> Result<Vec<SpaceId>> {
         let link = self.inner.cluster.link().await?;
-        self.inner.list_space(link, &spec).await
+        self.inner.list_spaces(link, &specs).await
     }
 
-    async fn drop_space(&self, space: SpaceId) -> Result<()> {
+    async fn drop_spaces(&self, spaces: Vec<SpaceId>) -> Result<()> {
         let link = self.inner.cluster.link().await?;
-        self.inner.retire_space(link, space).await.map(drop)
+        self.inner.retire_spaces(link, &spaces).await
     }
 
     async fn change_rules(

@@ -3,8 +3,7 @@
 //! A head counts the changes of the list. Every process keeps a copy, and reads the list again when the count is
 //! another: it looks twice a second, and whenever it meets an id that it doesn't know.
 
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
@@ -14,30 +13,52 @@ use super::own::{BUCKETS, NOTHING, OWN, OWN_BUCKET, SPACES};
 use super::statements::Arg;
 use super::{Inner, random};
 use crate::engine::RuleSpec;
+use crate::engine::commit::Home;
 use crate::engine::space::{BucketId, SpaceId, SpaceRecord, SpaceSpec};
 use crate::error::{Error, Result};
 
 /// The state of a dropped space whose cells are gone.
 const CLEARED: i64 = 1;
 
-/// What this process knows of the list.
+/// What this process knows of the list. Whoever takes records over holds it: what was read before a change never comes
+/// after it.
 #[derive(Default)]
-pub struct Listing {
-    /// How often it had changed when it was last read; 0 before that.
-    version: AtomicI64,
+pub struct Listing(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// How often the list had changed when it was last read; 0 before that.
+    version: i64,
     /// Dropped spaces whose cells may still be there.
-    uncleared: Mutex<Vec<SpaceRecord>>,
+    uncleared: Vec<SpaceRecord>,
 }
 
 impl Listing {
     /// Dropped spaces whose cells may still be there.
     pub fn uncleared(&self) -> Vec<SpaceRecord> {
-        self.uncleared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known().uncleared.clone()
     }
 
-    fn note(&self, version: i64, uncleared: Vec<SpaceRecord>) {
-        *self.uncleared.lock().unwrap_or_else(PoisonError::into_inner) = uncleared;
-        self.version.store(version, Relaxed);
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A record as it lies in the list.
+struct Row {
+    sort: [u8; 4],
+    value: Vec<u8>,
+}
+
+impl Row {
+    fn of(record: &SpaceRecord) -> Result<Self> {
+        let value = serde_json::to_vec(record)
+            .map_err(|e| Error::internal("space can't be listed").because(e))?;
+        Ok(Self { sort: record.id.0.to_be_bytes(), value })
+    }
+
+    fn all<'a>(records: impl IntoIterator<Item = &'a SpaceRecord>) -> Result<Vec<Self>> {
+        records.into_iter().map(Self::of).collect()
     }
 }
 
@@ -49,65 +70,75 @@ impl Inner {
         let row = rows.maybe_first_row::<(Option<&[u8]>, Option<i64>, Option<&[u8]>)>();
         let version = row.map_err(fault::misread)?.and_then(|(_, version, _)| version);
         if let Some(version) = version
-            && version != self.listing.version.load(Relaxed)
+            && version != self.listing.known().version
         {
-            let uncleared = self.read_spaces(link).await?;
-            self.listing.note(version, uncleared);
+            self.read_spaces(link, version).await?;
         }
         Ok(version)
     }
 
-    async fn read_spaces(&self, link: &Link) -> Result<Vec<SpaceRecord>> {
+    async fn read_spaces(&self, link: &Link, version: i64) -> Result<()> {
         let rows = link.read(&link.statements.listed, (OWN_BUCKET, SPACES, OWN)).await?;
-        let mut uncleared = Vec::new();
-        type Row<'r> = (&'r [u8], Option<&'r [u8]>, Option<i64>);
-        for row in rows.rows::<Row<'_>>().map_err(fault::misread)? {
+        let mut records = Vec::new();
+        type Listed<'r> = (&'r [u8], Option<&'r [u8]>, Option<i64>);
+        for row in rows.rows::<Listed<'_>>().map_err(fault::misread)? {
             let (_, value, state) = row.map_err(fault::misread)?;
             // The head has no record.
             let Some(value) = value else { continue };
             let record: SpaceRecord = serde_json::from_slice(value)
                 .map_err(|e| Error::corrupt("list of spaces is damaged").because(e))?;
+            records.push((record, state));
+        }
+        let mut known = self.listing.known();
+        if version < known.version {
+            return Ok(());
+        }
+        known.version = version;
+        known.uncleared.clear();
+        for (record, state) in records {
             if record.retired && state != Some(CLEARED) {
-                uncleared.push(record.clone());
+                known.uncleared.push(record.clone());
             }
-            let known = self.spaces.get(record.id);
-            if known.is_none_or(|known| known.record != record) {
+            if self.spaces.get(record.id).is_none_or(|space| space.record != record) {
                 self.spaces.set(record);
             }
         }
-        Ok(uncleared)
+        Ok(())
     }
 
-    /// Lists a new space under the next id that is free.
-    pub(super) async fn list_space(&self, link: &Link, spec: &SpaceSpec) -> Result<SpaceId> {
-        // Tells our row from an equal one of another process.
+    /// Takes over a change of our own, which was made at a version of the list that we had.
+    fn take_over(&self, version: Option<i64>, records: Vec<SpaceRecord>) -> Vec<SpaceId> {
+        let mut known = self.listing.known();
+        known.version = version.unwrap_or(0) + 1;
+        known.uncleared.extend(records.iter().filter(|record| record.retired).cloned());
+        self.spaces.set_all(records)
+    }
+
+    /// Lists new spaces under the next ids that are free, all in one transaction.
+    pub(super) async fn list_spaces(
+        &self,
+        link: &Link,
+        specs: &[SpaceSpec],
+    ) -> Result<Vec<SpaceId>> {
+        // Tells our rows from equal ones of another process.
         let ours = Uuid::from_u64_pair(random(), random());
+        let _turn = self.turns.take(&own_home(SPACES)).await?;
         let mut attempts = self.attempts();
         while attempts.another().await {
             let version = self.refresh_spaces(link).await?;
-            let record = self.spaces.admit(spec.clone())?;
-            let (value, sort) = (encode(&record)?, record.id.0.to_be_bytes());
-            let mut batch = advance(link, version);
-            batch.push(
-                &link.statements.list_space,
-                [
-                    Arg::Long(OWN_BUCKET),
-                    Arg::Bytes(SPACES),
-                    Arg::Int(OWN),
-                    Arg::Bytes(&sort),
-                    Arg::Bytes(&value),
-                    Arg::Bytes(ours.as_bytes()),
-                ],
-            );
+            let records = self.spaces.admit(specs.to_vec())?;
+            let Some(first) = records.first().map(|record| record.id) else {
+                return Ok(Vec::new());
+            };
+            let rows = Row::all(&records)?;
+            let batch = listing(link, version, &rows, &ours);
             let listed = match link.conditional_batch(batch).await {
                 Ok(listed) => listed,
                 Err(Fate::NotDone(error)) => return Err(error),
-                Err(Fate::Unknown(_)) => self.is_listed_as(link, record.id, ours).await?,
+                Err(Fate::Unknown(_)) => self.is_listed_as(link, first, ours).await?,
             };
             if listed {
-                let id = record.id;
-                self.spaces.set(record);
-                return Ok(id);
+                return Ok(self.take_over(version, records));
             }
         }
         Err(Error::unavailable("too many make spaces at once"))
@@ -133,25 +164,9 @@ impl Inner {
         Err(Error::unavailable("the cluster doesn't answer"))
     }
 
-    /// Marks a space as dropped, for all processes.
-    pub(super) async fn retire_space(&self, link: &Link, id: SpaceId) -> Result<SpaceRecord> {
-        let mut attempts = self.attempts();
-        while attempts.another().await {
-            let version = self.refresh_spaces(link).await?;
-            let space = self.spaces.get(id);
-            let space =
-                space.ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
-            if space.record.retired {
-                return Ok(space.record.clone());
-            }
-            let mut record = space.record.clone();
-            record.retired = true;
-            if self.relist(link, version, &space.record, &record, None).await? {
-                self.spaces.set(record.clone());
-                return Ok(record);
-            }
-        }
-        Err(Error::unavailable("the space can't be dropped now").with("space", id.0))
+    /// Marks spaces as dropped, for all processes.
+    pub(super) async fn retire_spaces(&self, link: &Link, ids: &[SpaceId]) -> Result<()> {
+        self.relist(link, || self.spaces.retire(ids)).await
     }
 
     /// Gives a space other rules, for all processes: each of them goes by these once it has looked at the list again.
@@ -161,62 +176,62 @@ impl Inner {
         id: SpaceId,
         [merge, keep]: [Option<RuleSpec>; 2],
     ) -> Result<()> {
-        let mut attempts = self.attempts();
-        while attempts.another().await {
-            let version = self.refresh_spaces(link).await?;
-            let space = self.spaces.usable(id)?;
-            let record = self.spaces.with_rules(id, merge.clone(), keep.clone())?;
-            // An attempt without an answer may have done it.
-            if record == space.record {
-                return Ok(());
-            }
-            if self.relist(link, version, &space.record, &record, None).await? {
-                self.spaces.set(record);
-                return Ok(());
-            }
-        }
-        Err(Error::unavailable("the rules of the space can't be changed now").with("space", id.0))
+        let changed = || {
+            let before = self.spaces.usable(id)?;
+            let after = self.spaces.with_rules(id, merge.clone(), keep.clone())?;
+            Ok(if after == before.record { Vec::new() } else { vec![after] })
+        };
+        self.relist(link, changed).await
     }
 
-    /// Notes that the cells of a dropped space are gone.
-    pub(super) async fn note_cleared(&self, link: &Link, record: &SpaceRecord) -> Result<()> {
-        let version = self.refresh_spaces(link).await?;
-        self.relist(link, version, record, record, Some(CLEARED)).await.map(drop)
-    }
-
+    /// Puts records in place of those with their ids, until there is nothing to change: an attempt without an answer may
+    /// have done it.
     async fn relist(
         &self,
         link: &Link,
-        version: Option<i64>,
-        before: &SpaceRecord,
-        after: &SpaceRecord,
-        state: Option<i64>,
-    ) -> Result<bool> {
-        let (old, new, sort) = (encode(before)?, encode(after)?, before.id.0.to_be_bytes());
-        let mut batch = advance(link, version);
-        batch.push(
-            &link.statements.relist_space,
-            [
-                Arg::Bytes(&new),
-                state.map_or(Arg::Null, Arg::Long),
-                Arg::Long(OWN_BUCKET),
-                Arg::Bytes(SPACES),
-                Arg::Int(OWN),
-                Arg::Bytes(&sort),
-                Arg::Bytes(&old),
-            ],
-        );
-        match link.conditional_batch(batch).await {
-            Ok(done) => Ok(done),
-            Err(Fate::NotDone(error)) => Err(error),
-            // The next look at the list tells.
-            Err(Fate::Unknown(_)) => Ok(false),
+        changed: impl Fn() -> Result<Vec<SpaceRecord>>,
+    ) -> Result<()> {
+        let _turn = self.turns.take(&own_home(SPACES)).await?;
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            let version = self.refresh_spaces(link).await?;
+            let after = changed()?;
+            if after.is_empty() {
+                return Ok(());
+            }
+            let before: Vec<_> =
+                after.iter().filter_map(|record| self.spaces.get(record.id)).collect();
+            let rows = (Row::all(before.iter().map(|space| &space.record))?, Row::all(&after)?);
+            let batch = relisting(link, version, &rows.0, &rows.1, None);
+            if done_surely(link.conditional_batch(batch).await)? {
+                self.take_over(version, after);
+                return Ok(());
+            }
         }
+        Err(Error::unavailable("too many change spaces at once"))
+    }
+
+    /// Notes that the cells of dropped spaces are gone. If others are in the way, the next round does.
+    pub(super) async fn note_cleared(&self, link: &Link, empty: Vec<SpaceRecord>) -> Result<()> {
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.turns.take(&own_home(SPACES)).await?;
+        let version = self.refresh_spaces(link).await?;
+        let rows = Row::all(&empty)?;
+        let batch = relisting(link, version, &rows, &rows, Some(CLEARED));
+        if done_surely(link.conditional_batch(batch).await)? {
+            let mut known = self.listing.known();
+            known.version = version.unwrap_or(0) + 1;
+            known.uncleared.retain(|record| !empty.contains(record));
+        }
+        Ok(())
     }
 
     /// A bucket id that nobody was given: a number that is skipped if its transaction has no answer.
     pub(super) async fn next_bucket(&self, link: &Link) -> Result<BucketId> {
         let place = (OWN_BUCKET, BUCKETS, OWN, NOTHING);
+        let _turn = self.turns.take(&own_home(BUCKETS)).await?;
         let mut attempts = self.attempts();
         while attempts.another().await {
             self.refresh_spaces(link).await?;
@@ -238,6 +253,65 @@ impl Inner {
     }
 }
 
+/// What is kept for all processes, as a place that commits take turns at.
+fn own_home(partition: &[u8]) -> Home {
+    Home { bucket: BucketId(OWN_BUCKET as u64), partition: partition.to_vec() }
+}
+
+/// Whether a transaction was done. Without an answer, the next look at the list tells.
+fn done_surely(answer: Result<bool, Fate>) -> Result<bool> {
+    match answer {
+        Ok(done) => Ok(done),
+        Err(Fate::NotDone(error)) => Err(error),
+        Err(Fate::Unknown(_)) => Ok(false),
+    }
+}
+
+/// A batch that lists new spaces.
+fn listing<'a>(link: &Link, version: Option<i64>, rows: &'a [Row], ours: &'a Uuid) -> Batched<'a> {
+    let mut batch = advance(link, version);
+    for row in rows {
+        batch.push(
+            &link.statements.list_space,
+            [
+                Arg::Long(OWN_BUCKET),
+                Arg::Bytes(SPACES),
+                Arg::Int(OWN),
+                Arg::Bytes(&row.sort),
+                Arg::Bytes(&row.value),
+                Arg::Bytes(ours.as_bytes()),
+            ],
+        );
+    }
+    batch
+}
+
+/// A batch that puts rows in place of others.
+fn relisting<'a>(
+    link: &Link,
+    version: Option<i64>,
+    before: &'a [Row],
+    after: &'a [Row],
+    state: Option<i64>,
+) -> Batched<'a> {
+    let mut batch = advance(link, version);
+    for (before, after) in before.iter().zip(after) {
+        batch.push(
+            &link.statements.relist_space,
+            [
+                Arg::Bytes(&after.value),
+                state.map_or(Arg::Null, Arg::Long),
+                Arg::Long(OWN_BUCKET),
+                Arg::Bytes(SPACES),
+                Arg::Int(OWN),
+                Arg::Bytes(&before.sort),
+                Arg::Bytes(&before.value),
+            ],
+        );
+    }
+    batch
+}
+
 /// A batch that counts a change of the list.
 fn advance<'a>(link: &Link, version: Option<i64>) -> Batched<'a> {
     let mut batch = Batched::default();
@@ -254,8 +328,4 @@ fn advance<'a>(link: &Link, version: Option<i64>) -> Batched<'a> {
         ],
     );
     batch
-}
-
-fn encode(record: &SpaceRecord) -> Result<Vec<u8>> {
-    serde_json::to_vec(record).map_err(|e| Error::internal("space can't be listed").because(e))
 }

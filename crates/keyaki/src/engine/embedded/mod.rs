@@ -204,24 +204,22 @@ impl Engine for EmbeddedEngine {
         Ok(self.shared.spaces.new_bucket())
     }
 
-    async fn create_space(&self, spec: SpaceSpec) -> Result<SpaceId> {
+    async fn create_spaces(&self, specs: Vec<SpaceSpec>) -> Result<Vec<SpaceId>> {
         self.shared.writable()?;
         let shared = self.shared.clone();
         blocking(move || {
             let _listing = shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
-            let record = shared.spaces.admit(spec)?;
+            let made = shared.spaces.admit(specs)?;
             let mut records = shared.spaces.records();
-            records.push(record.clone());
+            records.extend_from_slice(&made);
             shared.list_spaces(&records)?;
-            let id = record.id;
-            shared.spaces.set(record);
-            Ok(id)
+            Ok(shared.spaces.set_all(made))
         })
         .await
     }
 
-    async fn drop_space(&self, space: SpaceId) -> Result<()> {
-        self.ask(|reply| Request::Drop(space, reply)).await
+    async fn drop_spaces(&self, spaces: Vec<SpaceId>) -> Result<()> {
+        self.ask(|reply| Request::Drop(spaces, reply)).await
     }
 
     async fn change_rules(

@@ -52,8 +52,8 @@ pub enum Request {
     Ingest(Sealed, BulkFiles, Reply<Outcome>),
     /// Cells to remove if they still are what was judged.
     Remove(Vec<Condemned>, Reply<Swept>),
-    /// A space to drop.
-    Drop(SpaceId, Reply<()>),
+    /// Spaces to drop.
+    Drop(Vec<SpaceId>, Reply<()>),
     /// A space to give other rules: how it folds, what it keeps.
     Change(SpaceId, Option<RuleSpec>, Option<RuleSpec>, Reply<()>),
 }
@@ -217,8 +217,8 @@ impl Writer {
             Request::Remove(cells, reply) => {
                 let _ = reply.send(self.remove(&cells));
             }
-            Request::Drop(space, reply) => {
-                let _ = reply.send(self.drop_space(space));
+            Request::Drop(spaces, reply) => {
+                let _ = reply.send(self.drop_spaces(&spaces));
             }
             Request::Change(space, merge, keep, reply) => {
                 let _ = reply.send(self.change_rules(space, merge, keep));
@@ -392,30 +392,29 @@ impl Writer {
         self.shared.writable()?;
         let _listing = self.shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = self.shared.spaces.with_rules(id, merge, keep)?;
-        let mut records = self.shared.spaces.records();
-        for record in records.iter_mut().filter(|record| record.id == id) {
-            record.clone_from(&changed);
-        }
-        self.shared.list_spaces(&records)?;
-        self.shared.spaces.set(changed);
-        Ok(())
+        self.relist(vec![changed])
     }
 
-    fn drop_space(&self, id: SpaceId) -> Result<()> {
+    fn drop_spaces(&self, ids: &[SpaceId]) -> Result<()> {
         self.shared.writable()?;
         {
             let _listing = self.shared.listing.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut records = self.shared.spaces.records();
-            let record = records
-                .iter_mut()
-                .find(|record| record.id == id)
-                .ok_or_else(|| Error::not_found("no such space").with("space", id.0))?;
-            record.retired = true;
-            let retired = record.clone();
-            self.shared.list_spaces(&records)?;
-            self.shared.spaces.set(retired);
+            self.relist(self.shared.spaces.retire(ids)?)?;
         }
-        self.write(clearing(id))
+        ids.iter().try_for_each(|id| self.write(clearing(*id)))
+    }
+
+    /// Puts records in place of those with their ids; whoever calls holds `listing`.
+    fn relist(&self, changed: Vec<SpaceRecord>) -> Result<()> {
+        let mut records = self.shared.spaces.records();
+        for record in &mut records {
+            if let Some(changed) = changed.iter().find(|changed| changed.id == record.id) {
+                record.clone_from(changed);
+            }
+        }
+        self.shared.list_spaces(&records)?;
+        self.shared.spaces.set_all(changed);
+        Ok(())
     }
 }
 

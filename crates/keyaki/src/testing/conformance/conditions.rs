@@ -126,7 +126,7 @@ pub async fn the_clock_stays_ahead_of_what_is_stored(mut t: Trial) {
         assert!(t.engine().clock().next() > written, "the wall clock is an hour back");
         // Neither of these is a commit with a time of its own.
         let dropped = derived(t.engine().as_ref()).await;
-        t.engine().drop_space(dropped).await.unwrap();
+        t.engine().drop_spaces(vec![dropped]).await.unwrap();
         t.engine().sweep(space).await.unwrap();
     }
 }

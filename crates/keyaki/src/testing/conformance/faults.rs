@@ -109,7 +109,7 @@ pub async fn without_a_quarantine_unfoldable_cells_stay_hidden(t: Trial) {
     let engine = t.engine().as_ref();
     let nowhere = create(engine, SpaceSpec::derived(BUCKET, "merged").merging(fragile())).await;
     let (lost, quarantine) = merged(engine, fragile()).await;
-    engine.drop_space(quarantine).await.unwrap();
+    engine.drop_spaces(vec![quarantine]).await.unwrap();
     for space in [nowhere, lost] {
         for operand in [b"no", b"no"] {
             add(engine, space, b"cell", Value::open(operand)).await;

@@ -208,7 +208,7 @@ pub async fn without_a_quarantine_invalid_cells_stay_hidden(t: Trial) {
     let engine = t.engine().as_ref();
     let nowhere = create(engine, SpaceSpec::home(BUCKET, "judged").keeping(sound())).await;
     let (lost, quarantine) = judged(engine).await;
-    engine.drop_space(quarantine).await.unwrap();
+    engine.drop_spaces(vec![quarantine]).await.unwrap();
     for space in [nowhere, lost] {
         done(engine, b"p", |c| c.write(space, b"cell", put(b"bad"))).await;
         for _ in 0..2 {

@@ -212,6 +212,7 @@ pub const CASES: &[Case] = cases! {
     "a commit stays in its bucket": spaces::a_commit_stays_in_its_bucket,
     "a commit writes each cell once": spaces::a_commit_writes_each_cell_once,
     "rules must fit the kind of their space": spaces::rules_must_fit_the_kind_of_space,
+    "spaces come and go together": spaces::spaces_come_and_go_together,
     "spaces are listed as they were made": spaces::spaces_are_listed_as_they_were_made,
     "a dropped space is gone at once and for good": spaces::a_dropped_space_is_gone_at_once_and_for_good,
     "a space dropped under its writers takes no more": spaces::a_space_dropped_under_its_writers_takes_no_more,

@@ -42,9 +42,9 @@ pub async fn a_dropped_space_is_gone_at_once_and_for_good(mut t: Trial) {
     .await;
     t.settle().await;
     for dropped in [space, view] {
-        engine.drop_space(dropped).await.unwrap();
+        engine.drop_spaces(vec![dropped]).await.unwrap();
         assert_refused(engine, dropped).await;
-        engine.drop_space(dropped).await.expect("dropping it again is no error");
+        engine.drop_spaces(vec![dropped]).await.expect("dropping it again is no error");
     }
     t.reopen().await;
     let engine = t.engine().as_ref();
@@ -64,7 +64,7 @@ pub async fn ids_are_never_given_again(mut t: Trial) {
         assert!(there.is_empty(), "a new space has cells");
         done(t.engine().as_ref(), b"p", |c| c.write(space, b"cell", put(b"x"))).await;
         given.push(space);
-        t.engine().drop_space(space).await.unwrap();
+        t.engine().drop_spaces(vec![space]).await.unwrap();
         if round % 2 == 1 {
             t.reopen().await;
         }
@@ -73,6 +73,29 @@ pub async fn ids_are_never_given_again(mut t: Trial) {
     let listed: Vec<SpaceId> = records.iter().map(|record| record.id).collect();
     assert_eq!(listed, given);
     assert!(records.iter().all(|record| record.retired));
+}
+
+pub async fn spaces_come_and_go_together(mut t: Trial) {
+    let spec = |label: &str| SpaceSpec::derived(BUCKET, label);
+    let unfit = SpaceSpec::home(BUCKET, "unfit").merging(RuleSpec::named("sum"));
+    let engine = t.engine().as_ref();
+    let refused = engine.create_spaces(vec![spec("a"), unfit]).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::Invalid);
+    assert!(engine.spaces().is_empty(), "one was refused: none is made");
+    let made = engine.create_spaces(vec![spec("a"), spec("b"), spec("c")]).await.unwrap();
+    let unknown = SpaceId(made[2].0 + 1);
+    let refused = engine.drop_spaces(vec![made[0], unknown]).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::NotFound);
+    let listed = |t: &Trial| {
+        let records = t.engine().spaces().into_iter();
+        records.map(|record| (record.id, record.spec.label, record.retired)).collect::<Vec<_>>()
+    };
+    let of = |space: usize, label: &str, retired| (made[space], label.to_owned(), retired);
+    let all = [of(0, "a", false), of(1, "b", false), of(2, "c", false)];
+    assert_eq!(listed(&t), all, "one is unknown: none is dropped");
+    t.engine().drop_spaces(vec![made[0], made[2]]).await.unwrap();
+    t.reopen().await;
+    assert_eq!(listed(&t), [of(0, "a", true), of(1, "b", false), of(2, "c", true)]);
 }
 
 pub async fn spaces_are_listed_as_they_were_made(mut t: Trial) {
@@ -99,7 +122,7 @@ pub async fn a_space_dropped_under_its_writers_takes_no_more(t: Trial) {
         async move {
             if task == 0 {
                 tokio::task::yield_now().await;
-                engine.drop_space(space).await.unwrap();
+                engine.drop_spaces(vec![space]).await.unwrap();
                 return 0;
             }
             for commit in 0..30_u8 {
@@ -133,7 +156,7 @@ pub async fn unknown_spaces_are_refused(t: Trial) {
     let space = home(engine).await;
     for unknown in [SpaceId(0), SpaceId(space.0 + 1), SpaceId(u32::MAX)] {
         assert_refused(engine, unknown).await;
-        assert_eq!(engine.drop_space(unknown).await.unwrap_err().kind(), Kind::NotFound);
+        assert_eq!(engine.drop_spaces(vec![unknown]).await.unwrap_err().kind(), Kind::NotFound);
     }
     // What is right in such a commit is not done either.
     let refused = error(engine, b"p", |c| {

@@ -176,7 +176,7 @@ async fn a_dropped_space_leaves_no_cells() {
     let dir = TempDir::new().unwrap();
     let [dropped, kept] = make(dir.path()).await;
     let engine = open(dir.path()).unwrap();
-    engine.drop_space(dropped).await.unwrap();
+    engine.drop_spaces(vec![dropped]).await.unwrap();
     drop(engine);
     set_retired(dir.path(), dropped, false);
     let engine = open(dir.path()).unwrap();

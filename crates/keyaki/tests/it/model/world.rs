@@ -142,8 +142,8 @@ impl World {
         let index = self.random.below(self.places.derived.len());
         let dropped = self.places.derived[index];
         let spec = SpaceSpec::derived(BUCKET, "derived");
-        self.memory.drop_space(dropped).await.unwrap();
-        self.embedded().drop_space(dropped).await.unwrap();
+        self.memory.drop_spaces(vec![dropped]).await.unwrap();
+        self.embedded().drop_spaces(vec![dropped]).await.unwrap();
         let made = self.memory.create_space(spec.clone()).await.unwrap();
         assert_eq!(self.embedded().create_space(spec).await.unwrap(), made);
         assert_eq!(self.memory.spaces(), self.embedded().spaces());
