@@ -115,7 +115,7 @@ async fn admin_token(catalog: &Catalog) -> Result<Option<String>, Failure> {
                 "{TOKEN_VARIABLE} must have at least {TOKEN_BYTES_MIN} printable characters"
             )));
         }
-        if snapshot.token(&digest_of(&given)).is_none() {
+        if snapshot.token(&given).is_none() {
             catalog.add_token(&Principal::default(), &new, &digest_of(&given)).await?;
         }
         return Ok(None);

@@ -1,7 +1,9 @@
 //! Answers: entity tags, compression on request, and what every answer has.
 
-use std::io::Write;
-use std::time::SystemTime;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -10,6 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use httpdate::HttpDate;
 use keyaki::cell::Tid;
 use serde::Serialize;
 
@@ -21,6 +24,11 @@ use super::range::{self, Part};
 const COMPRESSED_FROM: usize = 512;
 /// Room for as many headers as most answers have.
 const HEADERS: usize = 12;
+/// As long as every date is.
+const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
+
+/// How far whoever has this answer has seen.
+static SESSION: HeaderName = HeaderName::from_static("keyaki-session");
 
 /// Something to answer a GET or HEAD with.
 pub struct Representation {
@@ -45,10 +53,11 @@ impl Representation {
     pub fn answer(self, request: &Parts) -> Result<Response, Problem> {
         let conditions = Conditions::parse(&request.headers)?;
         refuse_unacceptable(&request.headers, &self.content_type)?;
-        let tag = match (&self.tid, &self.more) {
-            (Some(tid), Some(more)) => format!("{tid}/{more}"),
-            (Some(tid), None) => tid.to_string(),
-            (None, _) => String::new(),
+        let mut text = [0; Tid::TEXT_BYTES];
+        let tid = self.tid.as_ref().map_or("", |tid| tid.encode(&mut text));
+        let tag = match &self.more {
+            Some(more) if self.tid.is_some() => Cow::Owned(format!("{tid}/{more}")),
+            _ => Cow::Borrowed(tid),
         };
         let verdict = self.tid.map_or(Verdict::Go, |tid| conditions.on_read(tid, &tag));
         if verdict == Verdict::Failed {
@@ -73,14 +82,16 @@ impl Representation {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         if let Some(tid) = self.tid {
             let suffix = if gzip { GZIP_SUFFIX } else { "" };
-            headers.insert(header::ETAG, value(&format!("\"{tag}{suffix}\""))?);
-            headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
+            headers.insert(header::ETAG, value(["\"", &tag, suffix, "\""].concat())?);
+            headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
         }
         if unchanged {
             return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
         }
-        headers.insert(header::CONTENT_TYPE, value(&self.content_type)?);
-        headers.extend(self.headers);
+        headers.insert(header::CONTENT_TYPE, value(self.content_type)?);
+        for (name, value) in self.headers {
+            headers.insert(name, value);
+        }
         let bytes = match gzip {
             true => {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -98,7 +109,7 @@ impl Representation {
                 Part::Bytes(part) => {
                     status = StatusCode::PARTIAL_CONTENT;
                     let said = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-                    headers.insert(header::CONTENT_RANGE, value(&said)?);
+                    headers.insert(header::CONTENT_RANGE, value(said)?);
                     bytes = bytes.slice(part);
                 }
             }
@@ -120,23 +131,28 @@ fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
 /// The answer to a write: what is there now.
 pub fn written(status: StatusCode, tid: Tid, shown: &impl Serialize) -> Result<Response, Problem> {
     let mut headers = HeaderMap::with_capacity(HEADERS);
-    headers.insert(header::ETAG, value(&super::conditions::etag(tid))?);
-    headers.insert(header::LAST_MODIFIED, value(&last_modified(tid))?);
-    headers.insert("keyaki-session", value(&tid.to_string())?);
+    headers.insert(header::ETAG, value(super::conditions::etag(tid))?);
+    headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
+    headers.insert(SESSION.clone(), value(tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
     Ok(respond(status, headers, Body::from(bytes)))
 }
 
-pub fn value(text: &str) -> Result<HeaderValue, Problem> {
-    HeaderValue::from_str(text)
-        .map_err(|_| Problem::new(&problem::INTERNAL, "a header can't be written"))
+pub fn value(text: String) -> Result<HeaderValue, Problem> {
+    let plain = Some(text).filter(|text| text.is_ascii());
+    plain
+        .and_then(|text| HeaderValue::try_from(text).ok())
+        .ok_or_else(|| Problem::new(&problem::INTERNAL, "a header can't be written"))
 }
 
-pub fn last_modified(tid: Tid) -> String {
-    let since_epoch = std::time::Duration::from_secs(tid.time().micros() / 1_000_000);
-    httpdate::fmt_http_date(std::time::UNIX_EPOCH + since_epoch)
+fn last_modified(tid: Tid) -> String {
+    let since_epoch = Duration::from_secs(tid.time().micros() / 1_000_000);
+    let date = HttpDate::from(UNIX_EPOCH + since_epoch);
+    let mut text = String::with_capacity(DATE_BYTES);
+    write!(text, "{date}").expect("a string can be written to");
+    text
 }
 
 fn compress(bytes: &[u8]) -> Vec<u8> {
@@ -184,8 +200,8 @@ impl Codings {
 
     /// Whether an answer is to be compressed.
     fn choose_gzip(&self, content_type: &str, length: usize) -> bool {
-        let pays = length >= COMPRESSED_FROM && is_compressible(content_type);
-        !self.plain || (self.gzip && self.rather_gzip && pays)
+        let pays = || length >= COMPRESSED_FROM && is_compressible(content_type);
+        !self.plain || (self.gzip && self.rather_gzip && pays())
     }
 }
 
@@ -212,7 +228,7 @@ pub fn refuse_unacceptable(headers: &HeaderMap, content_type: &str) -> Result<()
 
 /// Whether the header `Accept`, if it says anything, allows this type. The most specific range decides.
 pub fn accepts(headers: &HeaderMap, content_type: &str) -> bool {
-    let accepted = joined(headers, &header::ACCEPT).unwrap_or_default();
+    let Some(accepted) = joined(headers, &header::ACCEPT) else { return true };
     if weighted(&accepted).next().is_none() {
         return true;
     }

@@ -242,7 +242,7 @@ fn put(created: bool, tid: Tid, shown: &impl Serialize, location: &str) -> Answe
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let mut response = written(status, tid, shown)?;
     if created {
-        response.headers_mut().insert(header::LOCATION, value(location)?);
+        response.headers_mut().insert(header::LOCATION, value(location.to_owned())?);
     }
     Ok(response)
 }

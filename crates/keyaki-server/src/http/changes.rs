@@ -43,7 +43,7 @@ impl InBucket<'_> {
         let mut headers = Vec::new();
         if page.more {
             let link = format!("<{}?since={next}&limit={limit}>; rel=\"next\"", parts.uri.path());
-            headers.push((header::LINK, value(&link)?));
+            headers.push((header::LINK, value(link)?));
         }
         let readable = self.readable();
         let shown = page.changes.iter().filter(|record| readable.has(&record.change.item));

@@ -27,7 +27,7 @@ impl Cors {
     pub fn preflight(&self, parts: &Parts) -> Option<Response> {
         let asks = parts.method == Method::OPTIONS
             && parts.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-        let origin = self.allowed(&parts.headers).filter(|_| asks)?;
+        let origin = asks.then(|| self.allowed(&parts.headers)).flatten()?;
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));

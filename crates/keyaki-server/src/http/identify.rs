@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
-use keyaki::catalog::{Principal, Snapshot, digest_of};
+use keyaki::catalog::{Principal, Snapshot};
 use keyaki::cell::visibility::Authorisations;
 
 use super::App;
@@ -51,7 +51,7 @@ impl App {
             return Err(unauthenticated("only bearer tokens are known here"));
         }
         let token = text[SCHEME.len()..].trim();
-        if let Some(known) = snapshot.token(&digest_of(token)) {
+        if let Some(known) = snapshot.token(token) {
             let record = &known.record;
             if record.expires.is_some_and(|expires| expires <= self.now_seconds()) {
                 return Err(invalid_token("the token has expired"));

@@ -46,7 +46,7 @@ impl Call<'_> {
         let allowed = match about {
             About::Path(path) => entry.allows(domain, &self.principal, access, path),
             // A revision is its item's: nobody takes its name for a longer key.
-            About::Item => entry.allows(domain, &self.principal, access, &format!("/{}", at[2])),
+            About::Item => entry.allows(domain, &self.principal, access, &["/", at[2]].concat()),
             About::Body => entry.allows_somewhere(domain, &self.principal, access),
             About::Filled(template) => {
                 let filled = at[2..]

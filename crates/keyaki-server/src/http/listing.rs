@@ -42,7 +42,7 @@ pub fn paged(parts: &Parts, items: Vec<impl Serialize>, next: Option<String>) ->
     let mut headers = Vec::new();
     if let Some(next) = &next {
         let link = format!("<{}>; rel=\"next\"", with_cursor(parts, next));
-        headers.push((header::LINK, value(&link)?));
+        headers.push((header::LINK, value(link)?));
     }
     let shown = Representation::json(None, &Page { items, next });
     Representation { headers, ..shown }.answer(parts)

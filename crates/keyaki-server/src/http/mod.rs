@@ -114,7 +114,7 @@ impl App {
         let mut response = match answered {
             Ok(response) => response,
             Err(problem) => {
-                problem.log(&id);
+                problem.log(id.to_str().unwrap_or_default());
                 let response = problem.into_response_at(parts.uri.path());
                 without_body_for_head(&parts, response)
             }
@@ -125,12 +125,11 @@ impl App {
         // Whatever says nothing of caches was meant for this caller alone.
         let alone = || HeaderValue::from_static("no-store");
         headers.entry(header::CACHE_CONTROL).or_insert_with(alone);
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            headers.insert(operations::REQUEST_ID.clone(), id);
-        }
+        headers.insert(operations::REQUEST_ID.clone(), id.clone());
         let (status, took) = (response.status(), begun.elapsed());
         self.metrics.count(&parts.method, route, status, took);
         let (method, path) = (&parts.method, parts.uri.path());
+        let id = id.to_str().unwrap_or_default();
         tracing::info!(%id, %method, path, route, status = status.as_u16(), ?took, "answered");
         response
     }
@@ -150,14 +149,15 @@ impl App {
         if hosts.next().is_some() {
             return Err(Problem::bad_request("there are two Host headers"));
         }
+        if path.segments.first().is_some_and(|first| first == "v1") {
+            return Ok(path);
+        }
         let host = parts.uri.authority().map(|authority| authority.as_str()).or(host);
         let name = host.map(|host| {
             let name = host.split(':').next().unwrap_or_default();
             name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
         });
-        if let Some((bucket, domain)) = name.as_deref().and_then(|name| name.split_once('.'))
-            && path.segments.first().is_none_or(|first| first != "v1")
-        {
+        if let Some((bucket, domain)) = name.as_deref().and_then(|name| name.split_once('.')) {
             let snapshot = self.catalog.snapshot().await?;
             if snapshot.domains.get(domain).is_some_and(|d| d.buckets.contains_key(bucket)) {
                 let front = ["v1", domain, bucket].map(|name| Cow::Owned(name.to_owned()));

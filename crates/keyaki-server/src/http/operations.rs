@@ -22,19 +22,26 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 pub static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Differs for every request of a process; a caller may bring its own.
-pub fn request_id(headers: &HeaderMap) -> String {
+pub fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let plain = |id: &&HeaderValue| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+    };
+    headers.get(&REQUEST_ID).filter(plain).cloned().unwrap_or_else(new_request_id)
+}
+
+fn new_request_id() -> HeaderValue {
     static COUNTED: AtomicU64 = AtomicU64::new(0);
     // The system is asked once.
-    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
-    let brought = headers.get(&REQUEST_ID).and_then(|id| id.to_str().ok());
-    let plain = |id: &&str| {
-        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
-            && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-    };
-    match brought.filter(plain) {
-        Some(id) => id.to_owned(),
-        None => format!("{:x}-{:x}", *PROCESS, COUNTED.fetch_add(1, Relaxed)),
-    }
+    static PROCESS: LazyLock<String> = LazyLock::new(|| format!("{:x}-", std::process::id()));
+    let count = COUNTED.fetch_add(1, Relaxed);
+    let mut id = Vec::with_capacity(REQUEST_ID_BYTES_MAX);
+    id.extend_from_slice(PROCESS.as_bytes());
+    // Hexadecimal, without the zeros before it.
+    let digits = (64 - (count | 1).leading_zeros()).div_ceil(4);
+    let digit = |at| b"0123456789abcdef"[(count >> (4 * at)) as usize & 0xf];
+    id.extend((0..digits).rev().map(digit));
+    HeaderValue::from_bytes(&id).expect("hexadecimal digits are plain text")
 }
 
 pub fn health(parts: &Parts) -> Answer {
@@ -97,6 +104,16 @@ pub fn parse_rfc3339(text: &str) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_have_ids_of_their_own() {
+        let (first, second) = (new_request_id(), new_request_id());
+        assert_ne!(first, second);
+        let text = first.to_str().unwrap();
+        let (process, count) = text.split_once('-').unwrap();
+        assert_eq!(u32::from_str_radix(process, 16), Ok(std::process::id()));
+        assert_eq!(format!("{:x}", u64::from_str_radix(count, 16).unwrap()), count);
+    }
 
     #[test]
     fn times_are_read_and_written_alike() {

@@ -7,6 +7,9 @@ use std::borrow::Cow;
 
 use super::problem::Problem;
 
+/// Room for as many segments as most paths have.
+const SEGMENTS: usize = 4;
+
 /// Decoded segments, and whether a slash follows the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path<'r> {
@@ -20,13 +23,12 @@ impl<'r> Path<'r> {
         let bad = |why: &str| Problem::bad_request(why).with("at", "path");
         let rest =
             raw.strip_prefix('/').ok_or_else(|| bad("the path does not begin with a slash"))?;
-        let mut segments = Vec::new();
-        let mut pieces: Vec<&str> = rest.split('/').collect();
-        let slash = pieces.last() == Some(&"");
-        if slash {
-            pieces.pop();
-        }
-        for piece in pieces {
+        let mut segments = Vec::with_capacity(SEGMENTS);
+        let slash = rest.is_empty() || rest.ends_with('/');
+        let mut rest = (!rest.is_empty()).then(|| rest.strip_suffix('/').unwrap_or(rest));
+        while let Some(some) = rest {
+            let piece;
+            (piece, rest) = split_at_slash(some);
             let segment = decode(piece)?;
             match &segment[..] {
                 "" => return Err(bad("the path has an empty segment")),
@@ -41,9 +43,17 @@ impl<'r> Path<'r> {
     }
 }
 
+/// What lies before the first slash, and behind it. Segments are short: no search is faster than looking at each byte.
+fn split_at_slash(text: &str) -> (&str, Option<&str>) {
+    match text.bytes().position(|byte| byte == b'/') {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
 /// Undoes percent-encoding, strictly.
 pub fn decode(text: &str) -> Result<Cow<'_, str>, Problem> {
-    if !text.contains('%') {
+    if !text.bytes().any(|byte| byte == b'%') {
         return Ok(Cow::Borrowed(text));
     }
     let bad = |why: &str| Problem::bad_request(why).with("text", text);
@@ -105,6 +115,7 @@ mod tests {
         assert_eq!(path.segments, ["v1", "d", "b", "a/b c"]);
         assert!(path.slash);
         assert_eq!(Path::parse("/").unwrap(), Path { segments: Vec::new(), slash: true });
+        assert!(!Path::parse("/a").unwrap().slash);
     }
 
     #[test]

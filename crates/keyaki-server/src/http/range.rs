@@ -56,7 +56,7 @@ fn is_same(request: &Parts, (tid, tag): (Tid, &str), now: SystemTime) -> bool {
 
 /// Tells how long the content is that has no such part.
 pub fn unsatisfiable(length: usize) -> Result<Problem, Problem> {
-    let there = super::answer::value(&format!("bytes */{length}"))?;
+    let there = super::answer::value(format!("bytes */{length}"))?;
     let nothing = Problem::new(&problem::UNSATISFIABLE, "there is nothing in this range");
     Ok(nothing.with_header(header::CONTENT_RANGE, there))
 }

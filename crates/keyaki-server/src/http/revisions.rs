@@ -142,7 +142,7 @@ impl InBucket<'_> {
         }
         if !revision.visibility.is_empty() {
             headers
-                .push((HeaderName::from_static("keyaki-visibility"), value(&revision.visibility)?));
+                .push((HeaderName::from_static("keyaki-visibility"), value(revision.visibility)?));
         }
         let content_type = revision.stored.content_type;
         let now = self.call.app.now_seconds();
@@ -194,7 +194,7 @@ impl InBucket<'_> {
         let Whole { bytes, held: _held } =
             super::body::read(&call.app.bounds, self.headers(), body, most).await?;
         call.app.check_digest(&call.principal, call.parts, &bytes)?;
-        let path = format!("/{key}");
+        let path = ["/", key].concat();
         self.look_again(Access::Write, &path).await?;
         self.spend_signatures(&[(Access::Write, &path)]).await?;
         let content = Content { content_type, headers, visibility, bytes: bytes.to_vec() };

@@ -1,5 +1,6 @@
 //! Connections: so many at once, none that dawdles, TLS if configured, and an orderly end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -12,9 +13,9 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use http::Request;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::server::conn::{http1, http2};
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,6 +41,7 @@ const HTTP2_STREAMS_MAX: u32 = 128;
 const HTTP2_UNSENT_BYTES_MAX: usize = 128 << 10;
 /// A connection of HTTP/2 may stay so long without asking for anything.
 const HTTP2_IDLE: Duration = Duration::from_secs(60);
+const PATIENCE: Patience = Patience { idle: HTTP2_IDLE, stalled: TAKES_WITHIN };
 
 /// Listens, and answers.
 pub struct Server {
@@ -159,14 +161,22 @@ where
         fields: HEADERS_MAX,
         within: Duration::from_secs(app.limits.head_seconds),
     };
-    let pace = http2.then(Pace::new);
-    let asked = Asked { app, requests, refusal: Refusal::default(), pace };
+    let refusal = Refusal::default();
     let stream = Taking::new(stream, TAKES_WITHIN);
     match http2 {
-        true => converse(asked, stream, true, watcher).await,
+        true => {
+            let pace = Pace::new();
+            let asked = Asked { app, requests, refusal, pace: Some(pace.clone()) };
+            tokio::select! {
+                () = converse_2(asked, stream, watcher) => {}
+                () = pace.until_over(PATIENCE) => {
+                    tracing::debug!("a connection takes part no more");
+                }
+            }
+        }
         false => {
-            let guard = Guard::new(stream, limits, asked.refusal.clone());
-            converse(asked, guard, false, watcher).await;
+            let guard = Guard::new(stream, limits, refusal.clone());
+            converse_1(Asked { app, requests, refusal, pace: None }, guard, watcher).await;
         }
     }
 }
@@ -182,6 +192,17 @@ struct Asked {
 }
 
 impl Asked {
+    /// What hyper asks.
+    fn service(
+        self,
+    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send + 'static>
+    {
+        service_fn(move |request: Request<Incoming>| {
+            let asked = self.clone();
+            async move { Ok::<_, Infallible>(asked.answer(request.map(Body::new)).await) }
+        })
+    }
+
     async fn answer(self, request: Request<Body>) -> Response {
         match self.pace.as_ref().map(Pace::begin) {
             Some(answering) => answering.until_sent(self.respond(request).await),
@@ -226,48 +247,39 @@ impl Asked {
     }
 }
 
-async fn converse<S>(asked: Asked, stream: S, http2: bool, watcher: Watcher)
+/// HTTP/1. The guard has looked at heads, and at how long they take; hyper has the last word, which is never needed. It
+/// reads only what it needs next, and lets callers who have said all end their half.
+async fn converse_1<S>(asked: Asked, stream: S, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let pace = asked.pace.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
-        let asked = asked.clone();
-        async move { Ok::<_, std::convert::Infallible>(asked.answer(request.map(Body::new)).await) }
-    });
-    let builder = Builder::new(TokioExecutor::new());
-    let mut builder = if http2 { builder.http2_only() } else { builder.http1_only() };
-    // The guard has looked at heads, and at how long they take; hyper has the last word, which is never needed. It
-    // reads only what it needs next, and lets callers who have said all end their half.
-    builder
-        .http1()
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .half_close(true)
         // No more than 100 headers, as hyper has it by default: a limit of our own would cost an allocation each time.
-        .max_buf_size(2 * HEADER_BYTES_MAX);
-    builder
-        .http2()
+        .max_buf_size(2 * HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), asked.service());
+    tell_early_end(watcher.watch(connection).await);
+}
+
+/// HTTP/2.
+async fn converse_2<S>(asked: Asked, stream: S, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_send_buf_size(HTTP2_UNSENT_BYTES_MAX)
-        .keep_alive_interval(Duration::from_secs(20));
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    let over = async {
-        match pace {
-            Some(pace) => {
-                pace.until_over(Patience { idle: HTTP2_IDLE, stalled: TAKES_WITHIN }).await
-            }
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        ended = watcher.watch(connection) => {
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended early");
-            }
-        }
-        () = over => tracing::debug!("a connection takes part no more"),
+        .keep_alive_interval(Duration::from_secs(20))
+        .serve_connection(TokioIo::new(stream), asked.service());
+    tell_early_end(watcher.watch(connection).await);
+}
+
+fn tell_early_end(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
     }
 }

@@ -59,7 +59,7 @@ impl Call<'_> {
         let id = self.app.catalog.add_token(&self.principal, &token, &digest_of(&secret)).await?;
         let made = TokenMade { id: id.to_string(), token: secret };
         let mut response = written(StatusCode::CREATED, id, &made)?;
-        response.headers_mut().insert(header::LOCATION, value(&format!("/v1/_tokens/{id}"))?);
+        response.headers_mut().insert(header::LOCATION, value(format!("/v1/_tokens/{id}"))?);
         Ok(response)
     }
 

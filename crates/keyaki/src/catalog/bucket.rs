@@ -280,8 +280,9 @@ impl Catalog {
         let open = match entry.open.get() {
             Some(open) => open,
             None => {
-                let open = self.inner.open_bucket(domain, entry).await?;
-                self.inner.count_domain(domain).await?;
+                // Seldom needed: on the heap, lest every request's future be as large.
+                let open = Box::pin(self.inner.open_bucket(domain, entry)).await?;
+                Box::pin(self.inner.count_domain(domain)).await?;
                 entry.open.get_or_init(|| open)
             }
         };

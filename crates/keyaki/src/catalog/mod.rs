@@ -172,7 +172,8 @@ impl Inner {
         if let Some(snapshot) = self.honoured() {
             return Ok(snapshot);
         }
-        self.refresh().await
+        // Seldom needed: on the heap, lest every request's future be as large.
+        Box::pin(self.refresh()).await
     }
 
     fn honoured(&self) -> Option<Arc<Snapshot>> {

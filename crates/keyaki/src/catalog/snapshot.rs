@@ -105,7 +105,7 @@ pub struct Snapshot {
     /// What is about to be made, or was and never will.
     pub(super) births: Vec<Birth>,
     /// Tokens by their digests.
-    by_digest: HashMap<String, Arc<Token>>,
+    by_digest: BTreeMap<[u8; 32], Arc<Token>>,
     /// All cells as they are stored, to write over.
     pub(super) cells: HashMap<Vec<u8>, Vec<u8>>,
     /// The epoch cell as it is stored.
@@ -205,7 +205,9 @@ impl Snapshot {
                 let id = Tid::from_bytes(*id)
                     .map_err(|bad| Error::corrupt("token has no id").because(bad))?;
                 let token = Arc::new(Token::new(id, json(cell)?)?);
-                self.by_digest.insert(token.record.digest.clone(), token.clone());
+                let digest = blake3::Hash::from_hex(&token.record.digest)
+                    .map_err(|bad| Error::corrupt("token has no digest").because(bad))?;
+                self.by_digest.insert(digest.into(), token.clone());
                 self.tokens.insert(id, token);
             }
             b"s" => {
@@ -218,10 +220,10 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The token of this digest.
+    /// The token with this text.
     #[must_use]
-    pub fn token(&self, digest: &str) -> Option<&Arc<Token>> {
-        self.by_digest.get(digest)
+    pub fn token(&self, text: &str) -> Option<&Arc<Token>> {
+        self.by_digest.get(blake3::hash(text.as_bytes()).as_bytes())
     }
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use uuid::fmt::Hyphenated;
 use uuid::{Uuid, Variant};
 
 const MICROS_PER_MILLI: u64 = 1000;
@@ -180,6 +181,9 @@ pub struct Tid(Uuid);
 const NODE_MASK: u64 = (1 << 62) - 1;
 
 impl Tid {
+    /// How long it is as text.
+    pub const TEXT_BYTES: usize = Hyphenated::LENGTH;
+
     /// The two highest bits of `node` are dropped.
     #[must_use]
     pub fn new(time: Time, node: u64) -> Self {
@@ -220,6 +224,11 @@ impl Tid {
         Time((high >> 16) * MICROS_PER_MILLI + (high & 0xfff))
     }
 
+    /// As text, in a buffer of the caller's.
+    pub fn encode<'b>(&self, buffer: &'b mut [u8; Self::TEXT_BYTES]) -> &'b str {
+        self.0.hyphenated().encode_lower(buffer)
+    }
+
     /// The 62 bits it was made from.
     #[must_use]
     pub fn node(&self) -> u64 {
@@ -230,7 +239,7 @@ impl Tid {
 
 impl fmt::Display for Tid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(f)
+        f.write_str(self.encode(&mut [0; Self::TEXT_BYTES]))
     }
 }
 

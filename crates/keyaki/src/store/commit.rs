@@ -258,7 +258,8 @@ impl Bucket {
                 stored.drain(..header);
                 return Ok(Some(stored));
             }
-            if let Some(whole) = chunk::read(self, partition, sort, &value).await? {
+            // Seldom needed: on the heap, lest every reader's future be as large.
+            if let Some(whole) = Box::pin(chunk::read(self, partition, sort, &value)).await? {
                 return Ok(Some(whole));
             }
             // Chunks go only with their head: it must have changed since it was read.

@@ -227,7 +227,7 @@ fn answer(ingest: Ingest) -> Answer {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Some(tid) = tid {
-        headers.insert("keyaki-session", value(&tid.to_string())?);
+        headers.insert("keyaki-session", value(tid.to_string())?);
     }
     if replayed {
         headers.insert("idempotency-replayed", HeaderValue::from_static("true"));

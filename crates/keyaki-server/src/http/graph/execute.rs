@@ -211,7 +211,7 @@ impl InBucket<'_> {
         );
         if let Some(done) = writer.map(|writer| writer.done()) {
             if let Some(tid) = done.tid {
-                headers.insert("keyaki-session", value(&tid.to_string())?);
+                headers.insert("keyaki-session", value(tid.to_string())?);
             }
             if done.chunks > 0 && done.chunks == done.replayed {
                 headers.insert("idempotency-replayed", HeaderValue::from_static("true"));

@@ -70,9 +70,9 @@ impl InBucket<'_> {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(header::LOCATION, value(&format!("/v1/{domain}/{bucket}{PATH}/{id}"))?);
-        headers.insert("job-id", value(&id.to_string())?);
-        headers.insert("keyaki-session", value(&id.to_string())?);
+        headers.insert(header::LOCATION, value(format!("/v1/{domain}/{bucket}{PATH}/{id}"))?);
+        headers.insert("job-id", value(id.to_string())?);
+        headers.insert("keyaki-session", value(id.to_string())?);
         if replayed {
             headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
         }

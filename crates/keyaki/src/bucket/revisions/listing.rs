@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use super::model::{Revision, Stored};
+use super::model::Revision;
 use super::{Revisions, items};
 use crate::bucket::Caller;
 use crate::cell::key::successor_of_prefix;
@@ -149,7 +149,5 @@ fn listed(entry: &Entry) -> Result<Listed> {
     let damaged = || Error::corrupt("entry of a listing is damaged").with_bytes("key", &entry.key);
     let key = PartsReader::new(&entry.key).bytes().map_err(|bad| damaged().because(bad))?;
     let key = String::from_utf8(key.into_owned()).map_err(|bad| damaged().because(bad))?;
-    let stored = Stored::decode(&entry.payload)?;
-    let visibility = String::from_utf8_lossy(&entry.visibility).into_owned();
-    Ok(Listed { key, revision: Revision { tid: stored.tid()?, visibility, stored } })
+    Ok(Listed { key, revision: Revision::decode(&entry.visibility, &entry.payload)? })
 }

@@ -13,6 +13,7 @@
 //! is what the key says. So the head is kept per label, open itself, and judged here. All writes go over the head as it was
 //! read, which makes them conditional; a listing entry per label follows it.
 
+mod form;
 mod listing;
 mod model;
 mod read;

@@ -1,17 +1,17 @@
-//! What a revision is, and how heads and metadata are stored: JSON, for they are small and read by people.
+//! What a revision is, and the head of an item: the newest revision of each label.
 
 use std::collections::BTreeMap;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::form;
 use crate::cell::visibility::Decisions;
 use crate::cell::{Tid, ValueRef};
 use crate::error::{Error, Result};
 use crate::store::Operation;
 
 /// Labels that one item may have revisions of.
-const LABELS_MAX: usize = 64;
+pub(super) const LABELS_MAX: usize = 64;
 /// A head is one cell: it must not be cut into chunks.
 const HEAD_BYTES_MAX: usize = 256 << 10;
 
@@ -29,30 +29,19 @@ pub struct Content {
 }
 
 /// A revision without its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// The commit that made it, as text.
-    pub(super) tid: String,
     /// What kind of content it is.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content_type: String,
     /// Further headers to give back with it.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Bytes of its content.
-    #[serde(default)]
     pub length: u64,
-    /// The digest of content, type and headers, by which equal ones are known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub digest: String,
     /// Whether it says that nothing is here any more.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
     /// The key it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
     /// The key it went to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
 }
 
@@ -69,60 +58,35 @@ pub struct Revision {
 
 impl Stored {
     /// One that holds content.
-    pub(super) fn of(tid: Tid, content: &Content) -> Self {
+    pub(super) fn of(content: &Content) -> Self {
         Self {
             content_type: content.content_type.clone(),
             headers: content.headers.clone(),
             length: content.bytes.len() as u64,
-            digest: content.digest(),
-            ..Self::gone(tid, false)
+            ..Self::default()
         }
     }
 
-    /// One that holds none.
-    pub(super) fn gone(tid: Tid, deleted: bool) -> Self {
-        Self {
-            tid: tid.to_string(),
-            content_type: String::new(),
-            headers: BTreeMap::new(),
-            length: 0,
-            digest: String::new(),
-            deleted,
-            renamed_from: None,
-            renamed_to: None,
-        }
+    /// One that says that nothing is here any more.
+    pub(super) fn gone() -> Self {
+        Self { deleted: true, ..Self::default() }
     }
+}
 
-    pub(super) fn tid(&self) -> Result<Tid> {
-        self.tid.parse().map_err(|bad| Error::corrupt("revision has no id").because(bad))
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("strings and numbers are JSON")
-    }
-
-    pub(super) fn decode(payload: &[u8]) -> Result<Self> {
-        serde_json::from_slice(payload)
-            .map_err(|e| Error::corrupt("revision is damaged").because(e))
+impl Revision {
+    /// Reads one that is kept under a label.
+    pub(super) fn decode(label: &[u8], payload: &[u8]) -> Result<Self> {
+        let label = String::from_utf8_lossy(label).into_owned();
+        form::read_revision(label, payload).ok_or_else(|| Error::corrupt("revision is damaged"))
     }
 }
 
 impl Content {
-    fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        let headers = self.headers.iter().flat_map(|(name, value)| [name, value]);
-        for part in [&self.content_type].into_iter().chain(headers) {
-            hasher.update(&(part.len() as u64).to_be_bytes());
-            hasher.update(part.as_bytes());
-        }
-        hasher.update(&[0xff; 8]);
-        hasher.update(&self.bytes);
-        hasher.finalize().to_hex().to_string()
-    }
-
-    /// Whether a revision holds just this, under the same label.
-    pub(super) fn equals(&self, label: &str, revision: &Revision) -> bool {
-        revision.visibility == label && revision.stored.digest == self.digest()
+    /// Whether a revision has all of this but perhaps its bytes.
+    pub(super) fn is_like(&self, stored: &Stored) -> bool {
+        stored.content_type == self.content_type
+            && stored.headers == self.headers
+            && stored.length == self.bytes.len() as u64
     }
 }
 
@@ -152,69 +116,17 @@ pub(super) struct Departure {
     pub(super) operation: Option<Operation>,
 }
 
-/// A head that is about to go, as it is stored; every other is a list of entries.
-#[derive(Serialize, Deserialize)]
-struct Leaving<E, D> {
-    entries: E,
-    leaving: D,
-}
-
-/// What an entry with a label has in it.
-const LABEL: &[u8] = b"\"visibility\"";
-
-/// An entry as it is written.
-#[derive(Serialize)]
-struct HeadEntry<'r> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    visibility: &'r str,
-    #[serde(flatten)]
-    stored: &'r Stored,
-}
-
-/// What an entry has besides its revision. It is read by itself: to read a flattened one costs several times as much.
-#[derive(Default, Deserialize)]
-struct HeadLabel {
-    #[serde(default)]
-    visibility: String,
-}
-
 impl Head {
     pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
-        let payload = ValueRef::decode(bytes)?.payload;
-        let (labels, stored, leaving): (_, Vec<Stored>, _) = match payload.starts_with(b"{") {
-            false => {
-                let stored: Vec<Stored> = read(payload)?;
-                // Most are open to all, and say nothing of a label: that is seen sooner than read.
-                let labels = match payload.windows(LABEL.len()).any(|part| part == LABEL) {
-                    true => read(payload)?,
-                    false => stored.iter().map(|_| HeadLabel::default()).collect(),
-                };
-                (labels, stored, None)
-            }
-            true => {
-                let labels: Leaving<Vec<HeadLabel>, IgnoredAny> = read(payload)?;
-                let read: Leaving<Vec<Stored>, Box<Departure>> = read(payload)?;
-                (labels.entries, read.entries, Some(read.leaving))
-            }
-        };
-        let revision = |(HeadLabel { visibility }, stored): (HeadLabel, Stored)| {
-            Ok(Revision { tid: stored.tid()?, visibility, stored })
-        };
-        let entries = labels.into_iter().zip(stored).map(revision).collect::<Result<_>>()?;
+        let read = form::read_head(ValueRef::decode(bytes)?.payload);
+        let (entries, leaving) =
+            read.ok_or_else(|| Error::corrupt("head of an item is damaged"))?;
         Ok(Self { entries, leaving, previous })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let revisions = self.entries.iter();
-        let entries: Vec<_> = revisions
-            .map(|Revision { visibility, stored, .. }| HeadEntry { visibility, stored })
-            .collect();
-        let encoded = match &self.leaving {
-            None => serde_json::to_vec(&entries),
-            Some(leaving) => serde_json::to_vec(&Leaving { entries, leaving }),
-        };
-        encoded.expect("strings and numbers are JSON")
+        form::head(&self.entries, self.leaving.as_deref())
     }
 
     /// The same, about to go, or not after all.
@@ -230,7 +142,8 @@ impl Head {
 
     /// The revision of this id, if it is the newest of its label.
     pub(super) fn revision(&self, tid: &str) -> Option<&Revision> {
-        self.entries.iter().find(|revision| revision.stored.tid == tid)
+        let tid = tid.parse().ok()?;
+        self.entries.iter().find(|revision| revision.tid == tid)
     }
 
     /// The newest revision that a caller may see, a deletion too.
@@ -295,9 +208,4 @@ impl Head {
             false => Ok((next, encoded)),
         }
     }
-}
-
-fn read<'p, T: Deserialize<'p>>(payload: &'p [u8]) -> Result<T> {
-    serde_json::from_slice(payload)
-        .map_err(|e| Error::corrupt("head of an item is damaged").because(e))
 }

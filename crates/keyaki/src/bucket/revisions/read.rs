@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Bound;
 
-use super::model::{Head, Revision, Stored};
+use super::model::{Head, Revision};
 use super::{HEAD, META, Retention, Revisions, content_sort, meta_sort};
 use crate::bucket::Caller;
 use crate::cell::visibility::Decisions;
@@ -117,7 +117,12 @@ impl Revisions {
         }
     }
 
-    async fn content(&self, caller: &Caller, key: &str, tid: Tid) -> Result<Option<Vec<u8>>> {
+    pub(super) async fn content(
+        &self,
+        caller: &Caller,
+        key: &str,
+        tid: Tid,
+    ) -> Result<Option<Vec<u8>>> {
         self.bucket.read(&caller.authorisations, key.as_bytes(), &content_sort(tid)).await
     }
 
@@ -128,7 +133,7 @@ impl Revisions {
         if !Decisions::new(caller.authorisations.clone()).visible(value.visibility) {
             return Ok(None);
         }
-        let revision = revision_of(tid, value.visibility, value.payload)?;
+        let revision = Revision::decode(value.visibility, value.payload)?;
         let newer = self.newer(caller, key, &revision).await?;
         let kept = self.retention.keeps(tid.time(), &newer, self.now());
         Ok(kept.then_some(revision))
@@ -178,10 +183,9 @@ impl Revisions {
         let mut kept = Kept::new(self.retention, self.now());
         while let Some(block) = cells.next_block().await? {
             for cell in block.iter() {
-                let tid = tid_of(cell.sort())?;
-                let revision = revision_of(tid, cell.visibility(), cell.payload())?;
+                let revision = Revision::decode(cell.visibility(), cell.payload())?;
                 let is_kept = kept.next(&revision);
-                if !is_kept || after.is_some_and(|after| tid >= after) {
+                if !is_kept || after.is_some_and(|after| revision.tid >= after) {
                     continue;
                 }
                 if page.revisions.len() == limit {
@@ -220,9 +224,4 @@ impl Kept {
 pub(super) fn tid_of(sort: &[u8]) -> Result<Tid> {
     let tid = sort[1..].try_into().ok().and_then(|bytes| Tid::from_bytes(bytes).ok());
     tid.ok_or_else(|| Error::corrupt("revision has no id").with_bytes("sort", sort))
-}
-
-pub(super) fn revision_of(tid: Tid, label: &[u8], payload: &[u8]) -> Result<Revision> {
-    let visibility = String::from_utf8_lossy(label).into_owned();
-    Ok(Revision { tid, visibility, stored: Stored::decode(payload)? })
 }

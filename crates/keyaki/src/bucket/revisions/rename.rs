@@ -15,20 +15,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Content, Departure, Head, Revision, Stored};
-use super::write::{Step, Written, answer, arrived, busy};
+use super::form;
+use super::model::{Departure, Head, Revision, Stored};
+use super::write::{Step, Written, arrived, busy};
 use super::{HEAD, Revisions, arrival_sort, content_sort};
 use crate::bucket::{Caller, Demands, Request, TRIES_MAX};
 use crate::cell::parts::Parts;
 use crate::cell::visibility::{self, Authorisations};
-use crate::cell::{Tid, Value, ValueRef};
+use crate::cell::{Value, ValueRef};
 use crate::error::{Error, Kind, Result};
 use crate::store::{Committed, PageRequest, Previous, View};
 
 const NOTES: &str = "renames";
 const NOTES_AT_ONCE: usize = 100;
 /// What says in the place of an answer that nothing arrived.
-const CALLED_OFF: &[u8] = b"null";
+const CALLED_OFF: &[u8] = b"";
 /// By then nobody waits for an answer any more.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
@@ -148,7 +149,8 @@ impl Revisions {
         for _ in 0..TRIES_MAX {
             let head = self.head(key).await?;
             let Some(departure) = &head.leaving else { return Ok(head) };
-            match self.see_through(key, departure).await {
+            // Seldom needed: on the heap, lest every reader's future be as large.
+            match Box::pin(self.see_through(key, departure)).await {
                 Err(error) if error.kind() != Kind::Full => return Err(error),
                 _ => {}
             }
@@ -219,24 +221,14 @@ impl Revisions {
         moved: &Revision,
         bytes: &[u8],
     ) -> Result<Option<Written>> {
-        let stored = &moved.stored;
-        let content = Content {
-            content_type: stored.content_type.clone(),
-            headers: stored.headers.clone(),
-            visibility: moved.visibility.clone(),
-            bytes: bytes.to_vec(),
-        };
         let request = departure.request();
         let (key, label, created) = (&departure.to[..], &moved.visibility[..], departure.created);
         let step =
             Step { key, action: "rename", label, bytes: Some(bytes), request: &request, created };
-        let renamed =
-            |tid| Stored { renamed_from: Some(from.to_owned()), ..Stored::of(tid, &content) };
+        let renamed = Stored { renamed_from: Some(from.to_owned()), ..moved.stored.clone() };
         let sort = arrival_sort(&departure.id);
-        self.write_and(over, &step, renamed, |draft| {
-            let tid = draft.tid();
-            let revision = Revision { tid, visibility: label.to_owned(), stored: renamed(tid) };
-            let fate = answer(&revision, created);
+        self.write_and(over, &step, &renamed, |draft, revision| {
+            let fate = form::answer(revision, created);
             draft.put(&sort, Previous::Absent, Value::open(&fate)).map(drop)
         })
         .await
@@ -274,9 +266,8 @@ impl Revisions {
             request: &request,
             created: false,
         };
-        let gone =
-            |tid: Tid| Stored { renamed_to: Some(departure.to.clone()), ..Stored::gone(tid, true) };
-        Ok(self.write(head, &step, gone).await?.is_some())
+        let gone = Stored { renamed_to: Some(departure.to.clone()), ..Stored::gone() };
+        Ok(self.write(head, &step, &gone).await?.is_some())
     }
 
     async fn stay(&self, head: &Head, from: &str) -> Result<bool> {

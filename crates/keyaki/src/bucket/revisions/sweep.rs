@@ -1,6 +1,7 @@
 //! Making retention permanent, and finishing what was cut short.
 
-use super::read::{Kept, revision_of, tid_of};
+use super::model::Revision;
+use super::read::{Kept, tid_of};
 use super::{HEAD, META, Revisions, content_sort, entry_key, items};
 use crate::bucket::Usage;
 use crate::cell::ValueRef;
@@ -71,8 +72,7 @@ impl Revisions {
         let mut going = Vec::new();
         while let Some(block) = scan.next_block().await? {
             for cell in block.iter() {
-                let tid = tid_of(cell.sort())?;
-                if !kept.next(&revision_of(tid, cell.visibility(), cell.payload())?) {
+                if !kept.next(&Revision::decode(cell.visibility(), cell.payload())?) {
                     going.push((cell.sort().to_vec(), cell.encoded().to_vec()));
                 }
             }
@@ -111,8 +111,8 @@ impl Revisions {
         let mut contents = Vec::with_capacity(going.len());
         let mut bytes = 0;
         for (sort, meta) in going {
-            let stored = super::model::Stored::decode(ValueRef::decode(meta)?.payload)?;
-            bytes += stored.length as i64;
+            let meta = ValueRef::decode(meta)?;
+            bytes += Revision::decode(meta.visibility, meta.payload)?.stored.length as i64;
             let sort = content_sort(tid_of(sort)?);
             contents.push((sort.clone(), self.bucket.stored(partition, &sort).await?));
         }

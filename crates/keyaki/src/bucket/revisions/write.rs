@@ -1,12 +1,11 @@
 //! Writing: a new revision over the head as it was read.
 
-use serde::{Deserialize, Serialize};
-
+use super::form;
 use super::model::{Content, Head, Revision, Stored};
 use super::{CONTENT, HEAD, META, Revisions, entry_key, items};
 use crate::bucket::{Request, TRIES_MAX, Usage};
+use crate::cell::Value;
 use crate::cell::visibility::Decisions;
-use crate::cell::{Tid, Value};
 use crate::error::{Error, Result};
 use crate::store::{Change, Committed, Draft, Previous};
 
@@ -62,6 +61,7 @@ impl Revisions {
         if let Some(first) = self.first_answer(request, key).await? {
             return Ok(first);
         }
+        let stored = Stored::of(content);
         for _ in 0..TRIES_MAX {
             let (head, current) = self.look(request, key).await?;
             if !request.demands.hold(current.as_ref().map(|revision| revision.tid)) {
@@ -69,7 +69,8 @@ impl Revisions {
             }
             if let Some(current) = &current
                 && only_changed
-                && content.equals(label, current)
+                && current.visibility == *label
+                && self.has(request, key, current, content).await?
             {
                 self.remember_unchanged(request, key, current).await?;
                 return Ok(Written::Unchanged(current.clone()));
@@ -80,7 +81,7 @@ impl Revisions {
             let updates = before.is_some_and(|before| !before.stored.deleted);
             let action = if updates { "update" } else { "create" };
             let step = Step { key, action, label, bytes: Some(&content.bytes), request, created };
-            let written = self.write(&head, &step, |tid| Stored::of(tid, content)).await?;
+            let written = self.write(&head, &step, &stored).await?;
             if let Some(written) = written {
                 return Ok(written);
             }
@@ -107,11 +108,26 @@ impl Revisions {
             }
             let label = &current.visibility;
             let step = Step { key, action: "delete", label, bytes: None, request, created: false };
-            if let Some(written) = self.write(&head, &step, |tid| Stored::gone(tid, true)).await? {
+            if let Some(written) = self.write(&head, &step, &Stored::gone()).await? {
                 return Ok(written);
             }
         }
         Err(busy(key))
+    }
+
+    /// Whether a revision holds just this content.
+    async fn has(
+        &self,
+        request: &Request,
+        key: &str,
+        revision: &Revision,
+        content: &Content,
+    ) -> Result<bool> {
+        if !content.is_like(&revision.stored) {
+            return Ok(false);
+        }
+        let bytes = self.content(&request.caller, key, revision.tid).await?;
+        Ok(bytes.is_some_and(|bytes| bytes == content.bytes))
     }
 
     /// The head, and what the key says to the caller.
@@ -151,7 +167,7 @@ impl Revisions {
         let Some(operation) = &request.operation else { return Ok(()) };
         let commit = self
             .bucket
-            .commit(key.as_bytes(), |draft| draft.remember(operation, &answer(now, false)));
+            .commit(key.as_bytes(), |draft| draft.remember(operation, &form::answer(now, false)));
         commit.await.map(drop)
     }
 
@@ -160,9 +176,9 @@ impl Revisions {
         &self,
         head: &Head,
         step: &Step<'_>,
-        stored: impl Fn(Tid) -> Stored + Send + Sync,
+        stored: &Stored,
     ) -> Result<Option<Written>> {
-        self.write_and(head, step, stored, |_| Ok(())).await
+        self.write_and(head, step, stored, |_, _| Ok(())).await
     }
 
     /// The same, with more in the commit.
@@ -170,19 +186,18 @@ impl Revisions {
         &self,
         head: &Head,
         step: &Step<'_>,
-        stored: impl Fn(Tid) -> Stored + Send + Sync,
-        more: impl Fn(&mut Draft<'_>) -> Result<()> + Send + Sync,
+        stored: &Stored,
+        more: impl Fn(&mut Draft<'_>, &Revision) -> Result<()> + Send + Sync,
     ) -> Result<Option<Written>> {
         let mut made = None;
         let reserved = self.meter.reserve(Self::difference(head, step))?;
         let committed = self
             .bucket
             .commit(step.key.as_bytes(), |draft| {
-                let tid = draft.tid();
-                let revision =
-                    Revision { tid, visibility: step.label.to_owned(), stored: stored(tid) };
+                let (tid, visibility) = (draft.tid(), step.label.to_owned());
+                let revision = Revision { tid, visibility, stored: stored.clone() };
                 self.draft(draft, head, step, &revision)?;
-                more(draft)?;
+                more(draft, &revision)?;
                 made = Some(revision);
                 Ok(())
             })
@@ -219,14 +234,14 @@ impl Revisions {
         let (next, encoded) = head.with(revision.clone())?;
         let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);
         draft.put(HEAD, previous, Value::open(&encoded))?;
-        let stored = revision.stored.encode();
+        let stored = form::revision(revision);
         self.draft_revision(draft, step, &stored);
         self.draft_entries(draft, step, &next, &stored)?;
         Self::difference(head, step).add(&self.bucket, draft)?;
         let before = head.labelled(step.label);
         draft.change(&change(step, before, revision), b"", label)?;
         if let Some(operation) = &step.request.operation {
-            draft.remember(operation, &answer(revision, step.created))?;
+            draft.remember(operation, &form::answer(revision, step.created))?;
         }
         Ok(())
     }
@@ -259,25 +274,9 @@ impl Revisions {
     }
 }
 
-/// What a repeat needs to be told.
-#[derive(Serialize, Deserialize)]
-struct Answer {
-    created: bool,
-    visibility: String,
-    stored: Stored,
-}
-
-pub(super) fn answer(revision: &Revision, created: bool) -> Vec<u8> {
-    let Revision { visibility, stored, .. } = revision.clone();
-    serde_json::to_vec(&Answer { created, visibility, stored }).expect("strings are JSON")
-}
-
+/// The revision has its own id: what found nothing to change made none.
 fn decode_answer(answer: &[u8]) -> Result<(Revision, bool)> {
-    let Answer { created, visibility, stored } = serde_json::from_slice(answer)
-        .map_err(|e| Error::corrupt("answer to an operation is damaged").because(e))?;
-    // The revision's own id: what found nothing to change made none.
-    let tid = stored.tid()?;
-    Ok((Revision { tid, visibility, stored }, created))
+    form::read_answer(answer).ok_or_else(|| Error::corrupt("answer to an operation is damaged"))
 }
 
 fn replayed(answer: &[u8]) -> Result<Written> {

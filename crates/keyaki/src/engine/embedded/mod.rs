@@ -248,7 +248,7 @@ impl Engine for EmbeddedEngine {
         let space = self.shared.spaces.usable(space)?;
         let mut key = Vec::with_capacity(partition.len() + sort.len() + 8);
         key::cell_key(space.id().0, partition, sort, &mut key);
-        scan::read(&self.shared, space, key, self.shared.clock.now()).await
+        scan::read(&self.shared, space, key).await
     }
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::fault::{needs_disk, read_failed, reading};
 use super::writer::Shared;
 use super::{begin_blocking, blocking};
-use crate::cell::Time;
+use crate::cell::{Time, ValueRef};
 use crate::engine::scan::{Block, Direction, Reading, Scan, ScanRequest};
 use crate::engine::sight::Sight;
 use crate::engine::space::Space;
@@ -85,12 +85,7 @@ pub fn in_memory() -> ReadOptions {
 }
 
 /// One cell's stored value, as readers see it.
-pub async fn read(
-    shared: &Shared,
-    space: Arc<Space>,
-    key: Vec<u8>,
-    now: Time,
-) -> Result<Option<Vec<u8>>> {
+pub async fn read(shared: &Shared, space: Arc<Space>, key: Vec<u8>) -> Result<Option<Vec<u8>>> {
     let found = match shared.db.get_opt(&key, &shared.in_memory) {
         Err(error) if needs_disk(&error) => {
             let (db, key) = (shared.db.clone(), key.clone());
@@ -99,7 +94,12 @@ pub async fn read(
         answer => reading(answer)?,
     };
     let Some(value) = found else { return Ok(None) };
-    Ok(match Sight::new(space, now).see(&key, &value)? {
+    if space.is_plain() {
+        // Nothing is to be judged: that it can be read is enough.
+        ValueRef::decode(&value)?;
+        return Ok(Some(value));
+    }
+    Ok(match Sight::new(space, shared.clock.now()).see(&key, &value)? {
         Some(Cow::Owned(folded)) => Some(folded),
         Some(Cow::Borrowed(_)) => Some(value),
         None => None,
