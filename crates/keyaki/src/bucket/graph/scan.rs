@@ -173,7 +173,7 @@ fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Resul
     vertices.sort_unstable();
     vertices.dedup();
     let ranges = |group: &&StoredGroup| match group.form.group.shape().is_edge {
-        true => group.form.package.edges(ways),
+        true => group.form.package.edges(ways.and(group.ways)),
         false => vec![(Bound::Unbounded, Bound::Unbounded)],
     };
     let ranges: Vec<_> = groups.iter().map(ranges).collect();
