@@ -283,27 +283,32 @@ impl Pieces {
     async fn first(&mut self) -> keyaki::Result<Option<Bytes>> {
         let mut first = Vec::new();
         while first.len() < FIRST_BYTES && !self.over {
-            first.extend(self.next().await?.into_iter().flatten());
+            self.write(&mut first).await?;
         }
         Ok((!first.is_empty()).then(|| Bytes::from(first)))
     }
 
     async fn next(&mut self) -> keyaki::Result<Option<Bytes>> {
         let mut piece = Vec::new();
-        if self.over {
-            return Ok(None);
+        if !self.over {
+            self.write(&mut piece).await?;
         }
+        Ok((!piece.is_empty()).then(|| Bytes::from(piece)))
+    }
+
+    /// Appends the next piece, if there is one.
+    async fn write(&mut self, piece: &mut Vec<u8>) -> keyaki::Result<()> {
         match self.shape {
             Shape::Document => {
-                self.over = !self.output.write_json(&mut self.started, &mut piece).await?;
+                self.over = !self.output.write_json(&mut self.started, piece).await?;
                 // An answer that is over with its first piece is known to be so.
                 if !self.over && matches!(self.output, Output::Nothing) {
                     self.over = true;
                 }
             }
-            Shape::Lines => self.over = !lines(&mut self.output, &mut piece).await?,
+            Shape::Lines => self.over = !lines(&mut self.output, piece).await?,
         }
-        Ok((!piece.is_empty()).then(|| Bytes::from(piece)))
+        Ok(())
     }
 
     fn stream(self, first: Bytes, watch: Watch) -> Body {

@@ -39,6 +39,8 @@ struct Inner {
 pub(super) struct StoredGroup {
     pub form: Arc<Form>,
     pub space: SpaceId,
+    /// How its edges can lie; there are no others to be seen.
+    pub ways: Ways,
 }
 
 impl Graph {
@@ -73,7 +75,7 @@ impl Graph {
             groups.resize(groups.len().max(number + 1), None);
             let space = bucket.space(&rules::label(group))?;
             let form = Arc::new(form(&schema, group, package));
-            groups[number] = Some(StoredGroup { form, space });
+            groups[number] = Some(StoredGroup { form, space, ways: rules::valid_ways(group) });
         }
         let inner = Arc::new(Inner { bucket, schema, package, groups });
         Ok(Self { inner, meter: Arc::default() })
@@ -150,7 +152,7 @@ impl Graph {
         let writer = self.writer(user, None);
         let engine = self.bucket().store().engine();
         let mut erased = 0;
-        for StoredGroup { form, space } in self.inner.groups.iter().flatten() {
+        for StoredGroup { form, space, .. } in self.inner.groups.iter().flatten() {
             for partition in form.partitions(&form.vertex(vertex)?) {
                 let mut scan = engine.scan(ScanRequest::partition(*space, partition)).await?;
                 while let Some(block) = scan.next_block().await? {

@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::element::{Element, Ends, Matched};
-use super::key::{KeyPackage, Way, Ways};
+use super::key::{EdgeSort, KeyPackage, Way, Ways};
+use super::operation::Apart;
 use super::schema::Group;
 use super::value::{Class, KeyReader, Value, VertexEncoding, encode_part, encode_vertex};
 use crate::cell::key::{escape_into, unescape};
@@ -297,6 +298,39 @@ impl Form {
         let mut element = Element { shape: Arc::clone(group.shape()), ends, properties };
         group.fill(&mut element);
         Ok(Some(element))
+    }
+
+    /// Reads the other end of an edge; none if it lies another way, or is not told apart from the last, whose key is kept
+    /// in `last`. The cells of one scan have the same vertex.
+    ///
+    /// # Errors
+    /// `Corrupt` if the cell is not one of ours.
+    pub fn read_other(
+        &self,
+        cell: &CellRef<'_>,
+        ways: Ways,
+        apart: Apart,
+        last: &mut Vec<u8>,
+    ) -> Result<Option<Value>> {
+        let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
+        let key = self.told_apart(cell.sort(), &parts, apart)?;
+        if !ways.has(parts.way) || key == last.as_slice() {
+            return Ok(None);
+        }
+        last.clear();
+        last.extend_from_slice(key);
+        let other = unescape(parts.other).map_err(|_| damaged(cell))?;
+        KeyReader::new(&other).vertex(self.vertices).map(Some)
+    }
+
+    /// As much of a sort key as tells edges apart.
+    fn told_apart<'a>(&self, sort: &'a [u8], parts: &EdgeSort<'_>, by: Apart) -> Result<&'a [u8]> {
+        let Apart::By(kept) = by else { return Ok(sort) };
+        let mut reader = KeyReader::new(parts.rest);
+        for slot in &self.group.group_by()[..kept] {
+            reader.skip(self.group.classes()[*slot])?;
+        }
+        Ok(&sort[..sort.len() - reader.rest().len()])
     }
 
     /// Whether it is the one cell of an edge that counts, where it has two.

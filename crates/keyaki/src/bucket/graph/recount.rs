@@ -95,7 +95,7 @@ impl Graph {
 
     /// How many cells a part has, and what they come to.
     async fn count(&self, group: u16, split: Split) -> Result<(usize, Usage)> {
-        let StoredGroup { form, space } = self.stored(group)?;
+        let StoredGroup { form, space, .. } = self.stored(group)?;
         let mut request = ScanRequest::split(*space, split);
         request.reading = Reading::Once;
         let mut scan = self.bucket().store().engine().scan(request).await?;

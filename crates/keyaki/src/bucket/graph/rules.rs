@@ -12,7 +12,7 @@ use super::form::{Copies, Form};
 use super::key::{self, EdgeSort, Way, Ways};
 use super::koryphe::Predicate;
 use super::schema::{Definition, Group, Layout, Schema};
-use super::select::Slot;
+use super::select::{Filter, Slot};
 use super::value::{Class, Value, VertexEncoding};
 use crate::cell::Time;
 use crate::engine::{
@@ -172,11 +172,8 @@ impl Valid {
         let mut slots = group.validators().iter().flat_map(|filter| &filter.selection);
         let by_direction = group.shape().is_edge && slots.all(|slot| *slot == Slot::Directed);
         let by_direction = by_direction.then(|| {
-            [false, true].map(|directed| {
-                let ends = Ends::edge(Value::Null, Value::Null, directed);
-                let shape = Arc::clone(group.shape());
-                verdict(group, &Element { shape, ends, properties: Vec::new() }, Time::ZERO)
-            })
+            [false, true]
+                .map(|directed| verdict(group, &edge_without_more(group, directed), Time::ZERO))
         });
         Self { form, by_direction }
     }
@@ -194,6 +191,25 @@ impl Keep for Valid {
             _ => Verdict::Invalid,
         }
     }
+}
+
+/// How the edges of a group can lie, where its validate functions refuse those with a direction, or those without one,
+/// whatever else they are.
+pub(super) fn valid_ways(group: &Group) -> Ways {
+    let takes = |directed| {
+        let edge = edge_without_more(group, directed);
+        let refuses = |filter: &Filter| {
+            filter.selection == [Slot::Directed] && !matches!(filter.holds(&edge, 0), Ok(true))
+        };
+        !group.validators().iter().any(refuses)
+    };
+    Ways::such(|way| takes(way != Way::Undirected))
+}
+
+/// What an edge is to those who look at its direction alone.
+fn edge_without_more(group: &Group, directed: bool) -> Element {
+    let ends = Ends::edge(Value::Null, Value::Null, directed);
+    Element { shape: Arc::clone(group.shape()), ends, properties: Vec::new() }
 }
 
 fn verdict(group: &Group, element: &Element, now: Time) -> Verdict {

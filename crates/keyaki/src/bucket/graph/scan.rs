@@ -13,7 +13,7 @@ use super::bucket::{Graph, StoredGroup};
 use super::element::{Directed, EdgeId, Element};
 use super::form::{Copies, Form};
 use super::key::{SortRange, Way, Ways};
-use super::operation::{Batches, Budget, Elements, Plan, Side, Source, Target};
+use super::operation::{Apart, Batches, Budget, Elements, Plan, Side, Source, Target, Values};
 use super::value::Value;
 use crate::cell::key::successor_of_prefix;
 use crate::cell::visibility::Authorisations;
@@ -39,9 +39,9 @@ pub struct Reader {
 }
 
 /// One scan and what is wanted of it.
-pub(super) struct Job {
+pub(super) struct Job<W = Wanted> {
     pub request: ScanRequest,
-    pub wanted: Wanted,
+    pub wanted: W,
 }
 
 /// What is wanted of the cells of a scan.
@@ -53,6 +53,25 @@ pub(super) struct Wanted {
     pub within: Option<(Vec<u8>, Vec<u8>)>,
 }
 
+/// The other ends of a scan's edges, and nothing else of them.
+struct Beside {
+    form: Arc<Form>,
+    ways: Ways,
+    apart: Apart,
+    /// What told the last edge apart.
+    last: Vec<u8>,
+}
+
+/// What becomes of the cells of a scan.
+pub(super) trait Want: Send {
+    type Item: Send + 'static;
+
+    fn form(&self) -> &Form;
+
+    /// Appends what is wanted of a block.
+    fn read(&mut self, block: &Block, batch: &mut Vec<Self::Item>) -> Result<()>;
+}
+
 impl Reader {
     pub(super) fn new(graph: Graph, authorisations: Authorisations) -> Self {
         Self { graph, authorisations }
@@ -62,7 +81,7 @@ impl Reader {
         &self.graph
     }
 
-    pub(super) fn run(&self, jobs: Vec<Job>, budget: Arc<Budget>) -> Run {
+    pub(super) fn run<W: Want>(&self, jobs: Vec<Job<W>>, budget: Arc<Budget>) -> Run<W> {
         Run {
             graph: self.graph.clone(),
             cells: Cells::of_nothing(&self.authorisations),
@@ -72,12 +91,29 @@ impl Reader {
         }
     }
 
+    /// What runs give, one after the other.
+    fn stream<W: Want + 'static>(
+        &self,
+        mut runs: Vec<Vec<Job<W>>>,
+        budget: &Arc<Budget>,
+    ) -> Box<dyn Batches<W::Item>> {
+        let run = |jobs| self.run(jobs, Arc::clone(budget));
+        if runs.len() == 1
+            && let Some(only) = runs.pop()
+        {
+            return Box::new(run(only));
+        }
+        let waiting = runs.into_iter().map(run).collect();
+        Box::new(Ahead { waiting, working: VecDeque::new() })
+    }
+
+    fn stored(&self, plan: &Plan) -> Result<Vec<&StoredGroup>> {
+        plan.groups.iter().map(|group| self.graph.stored(group.0)).collect()
+    }
+
     async fn runs(&self, plan: &Plan) -> Result<Vec<Vec<Job>>> {
         let mut runs = Vec::new();
-        let mut groups = Vec::new();
-        for group in &plan.groups {
-            groups.push(self.graph.stored(group.0)?);
-        }
+        let groups = self.stored(plan)?;
         match &plan.target {
             Target::All => {
                 let ways = Ways::such(|way| {
@@ -88,8 +124,12 @@ impl Reader {
                 }
             }
             Target::Vertices(vertices) => {
-                let jobs = vertex_jobs(&groups, vertices, Ways::of(plan.side, plan.directed))?;
-                runs = cut(jobs);
+                let ways = Ways::of(plan.side, plan.directed);
+                let want = |group: usize| {
+                    let (form, copies) = (groups[group].form.clone(), Copies::Matched);
+                    Wanted { form, ways, copies, within: None }
+                };
+                runs = cut(vertex_jobs(&groups, vertices, ways, want)?);
             }
             Target::Range(first, last) => {
                 let ways = Ways::of(plan.side, plan.directed);
@@ -149,15 +189,18 @@ impl Reader {
 #[async_trait]
 impl Source for Reader {
     async fn scan(&self, plan: Plan) -> Result<Elements> {
-        let mut runs = self.runs(&plan).await?;
-        let run = |jobs| self.run(jobs, Arc::clone(&plan.budget));
-        if runs.len() == 1
-            && let Some(only) = runs.pop()
-        {
-            return Ok(Box::new(run(only)));
-        }
-        let waiting = runs.into_iter().map(run).collect();
-        Ok(Box::new(Ahead { waiting, working: VecDeque::new() }))
+        Ok(self.stream(self.runs(&plan).await?, &plan.budget))
+    }
+
+    async fn adjacent(&self, plan: &Plan, apart: &[Apart]) -> Result<Option<Values>> {
+        let Target::Vertices(vertices) = &plan.target else { return Ok(None) };
+        let (groups, ways) = (self.stored(plan)?, Ways::of(plan.side, plan.directed));
+        let want = |group: usize| {
+            let (form, apart) = (groups[group].form.clone(), apart[group]);
+            Beside { form, ways, apart, last: Vec::new() }
+        };
+        let runs = cut(vertex_jobs(&groups, vertices, ways, want)?);
+        Ok(Some(self.stream(runs, &plan.budget)))
     }
 
     fn puts_flags_last(&self) -> bool {
@@ -165,26 +208,31 @@ impl Source for Reader {
     }
 }
 
-/// Seeds in the order of their keys, so that those that lie together are read together.
-fn vertex_jobs(groups: &[&StoredGroup], vertices: &[Value], ways: Ways) -> Result<Vec<Job>> {
+/// Seeds in the order of their keys, so that those that lie together are read together. What is wanted of a group is
+/// said by its place.
+fn vertex_jobs<W>(
+    groups: &[&StoredGroup],
+    vertices: &[Value],
+    ways: Ways,
+    want: impl Fn(usize) -> W,
+) -> Result<Vec<Job<W>>> {
     let Some(any) = groups.first() else { return Ok(Vec::new()) };
     let vertices = vertices.iter().map(|vertex| any.form.vertex(vertex));
     let mut vertices = vertices.collect::<Result<Vec<_>>>()?;
     vertices.sort_unstable();
     vertices.dedup();
     let ranges = |group: &&StoredGroup| match group.form.group.shape().is_edge {
-        true => group.form.package.edges(ways),
+        true => group.form.package.edges(ways.and(group.ways)),
         false => vec![(Bound::Unbounded, Bound::Unbounded)],
     };
     let ranges: Vec<_> = groups.iter().map(ranges).collect();
     let mut jobs = Vec::with_capacity(vertices.len() * groups.len());
     for vertex in vertices {
-        for (group, ranges) in groups.iter().zip(&ranges) {
+        for (place, (group, ranges)) in groups.iter().zip(&ranges).enumerate() {
             let Some((last, others)) = ranges.split_last() else { continue };
             let mut push = |partition: Vec<u8>, (from, to): &SortRange| {
                 let request = ScanRequest::range(group.space, partition, from.clone(), to.clone());
-                let (form, copies) = (group.form.clone(), Copies::Matched);
-                jobs.push(Job { request, wanted: Wanted { form, ways, copies, within: None } });
+                jobs.push(Job { request, wanted: want(place) });
             };
             for partition in group.form.partitions(&vertex) {
                 others.iter().for_each(|range| push(partition.clone(), range));
@@ -231,7 +279,7 @@ fn edge_jobs(
     Ok(jobs)
 }
 
-fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+fn cut<W>(jobs: Vec<Job<W>>) -> Vec<Vec<Job<W>>> {
     if (1..=RUN_SCANS).contains(&jobs.len()) {
         return vec![jobs];
     }
@@ -244,18 +292,18 @@ fn cut(jobs: Vec<Job>) -> Vec<Vec<Job>> {
 }
 
 /// Scans one after the other.
-pub(super) struct Run {
+pub(super) struct Run<W = Wanted> {
     graph: Graph,
     cells: Cells<'static>,
     budget: Arc<Budget>,
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<Job<W>>,
     /// What is wanted of the scan under way.
-    open: Option<Wanted>,
+    open: Option<W>,
 }
 
-impl Run {
+impl<W: Want> Run<W> {
     /// Reads another block into `batch`; answers whether there may be more.
-    async fn step(&mut self, batch: &mut Vec<Element>) -> Result<bool> {
+    async fn step(&mut self, batch: &mut Vec<W::Item>) -> Result<bool> {
         let wanted = match &mut self.open {
             Some(open) => open,
             none => {
@@ -268,7 +316,7 @@ impl Run {
         let block = self.cells.next_block().await?;
         let read = self.cells.cells_read() - before;
         if read > 0 {
-            self.budget.scanned_of(wanted.form.group.id(), read)?;
+            self.budget.scanned_of(wanted.form().group.id(), read)?;
         }
         let Some(block) = block else {
             self.open = None;
@@ -282,9 +330,14 @@ impl Run {
     }
 }
 
-impl Wanted {
-    /// Appends the elements of a block that are wanted.
-    fn read(&self, block: &Block, batch: &mut Vec<Element>) -> Result<()> {
+impl Want for Wanted {
+    type Item = Element;
+
+    fn form(&self) -> &Form {
+        &self.form
+    }
+
+    fn read(&mut self, block: &Block, batch: &mut Vec<Element>) -> Result<()> {
         batch.reserve(block.len());
         // Cells of a vertex follow each other: it is read once.
         let mut under = None::<(&[u8], Value)>;
@@ -308,9 +361,25 @@ impl Wanted {
     }
 }
 
+impl Want for Beside {
+    type Item = Value;
+
+    fn form(&self) -> &Form {
+        &self.form
+    }
+
+    fn read(&mut self, block: &Block, batch: &mut Vec<Value>) -> Result<()> {
+        batch.reserve(block.len());
+        for cell in block.iter() {
+            batch.extend(self.form.read_other(&cell, self.ways, self.apart, &mut self.last)?);
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
-impl Batches<Element> for Run {
-    async fn next(&mut self) -> Result<Option<Vec<Element>>> {
+impl<W: Want> Batches<W::Item> for Run<W> {
+    async fn next(&mut self) -> Result<Option<Vec<W::Item>>> {
         let mut batch = Vec::new();
         while batch.len() < BATCH && self.step(&mut batch).await? {}
         Ok(if batch.is_empty() { None } else { Some(batch) })
@@ -322,14 +391,14 @@ impl Batches<Element> for Run {
 }
 
 /// Runs in order, some of them at work before their turn. Dropping it ends them.
-struct Ahead {
-    waiting: VecDeque<Run>,
-    working: VecDeque<mpsc::Receiver<Result<Vec<Element>>>>,
+struct Ahead<W: Want> {
+    waiting: VecDeque<Run<W>>,
+    working: VecDeque<mpsc::Receiver<Result<Vec<W::Item>>>>,
 }
 
 #[async_trait]
-impl Batches<Element> for Ahead {
-    async fn next(&mut self) -> Result<Option<Vec<Element>>> {
+impl<W: Want + 'static> Batches<W::Item> for Ahead<W> {
+    async fn next(&mut self) -> Result<Option<Vec<W::Item>>> {
         loop {
             while self.working.len() < RUNS_AHEAD
                 && let Some(run) = self.waiting.pop_front()
@@ -347,7 +416,7 @@ impl Batches<Element> for Ahead {
     }
 }
 
-async fn work(mut run: Run, batches: mpsc::Sender<Result<Vec<Element>>>) {
+async fn work<W: Want>(mut run: Run<W>, batches: mpsc::Sender<Result<Vec<W::Item>>>) {
     while let Some(batch) = run.next().await.transpose() {
         let failed = batch.is_err();
         // Nobody waits for more once the stream is dropped.

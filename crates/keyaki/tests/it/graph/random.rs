@@ -15,11 +15,13 @@ fn schema() -> Json {
             "knows": {"source": "v", "destination": "v", "directed": "b",
                       "properties": {"day": "day", "label": "label", "count": "count"}, "groupBy": ["day"]},
             "met": {"source": "v", "destination": "v", "directed": "b", "aggregate": false,
-                    "properties": {"count": "count"}}
+                    "properties": {"count": "count"}},
+            "follows": {"source": "v", "destination": "v", "directed": "true", "properties": {"count": "count"}}
         },
         "entities": {"person": {"vertex": "v", "properties": {"label": "label", "count": "count"}}},
         "types": {
             "v": {"class": "String"}, "b": {"class": "Boolean"},
+            "true": {"class": "Boolean", "validateFunctions": [{"class": "IsTrue"}]},
             "day": {"class": "Integer", "aggregateFunction": {"class": "Max"}},
             "label": {"class": "String", "aggregateFunction": {"class": "First"}},
             "count": {"class": "Long", "aggregateFunction": {"class": "Sum"}}
@@ -46,11 +48,12 @@ impl Dice {
     fn element(&mut self) -> Json {
         let label = self.one(&["", "x", "y", "x&y"]);
         let (count, day) = (self.below(100), self.below(2));
-        match self.below(3) {
+        match self.below(4) {
             0 => json!({"class": "Entity", "group": "person", "vertex": self.vertex(),
                         "properties": {"label": label, "count": {"Long": count}}}),
-            1 => {
-                json!({"class": "Edge", "group": "met", "source": self.vertex(), "destination": self.vertex(),
+            kind @ (1 | 2) => {
+                let group = ["met", "follows"][kind - 1];
+                json!({"class": "Edge", "group": group, "source": self.vertex(), "destination": self.vertex(),
                         "directed": self.below(2) == 0, "properties": {"count": {"Long": count}}})
             }
             _ => {
@@ -76,7 +79,7 @@ impl Dice {
             json!({"entities": {"person": {}}}),
         ];
         let view = views[self.below(4)].clone();
-        let mut question = match self.below(3) {
+        let mut question = match self.below(4) {
             0 => json!({"class": "GetAllElements", "directedType": directed}),
             1 => {
                 json!({"class": "GetElementsInRanges", "includeIncomingOutGoing": side, "directedType": directed,
@@ -84,8 +87,9 @@ impl Dice {
                                    "first": {"class": "EntitySeed", "vertex": self.vertex()},
                                    "second": {"class": "EntitySeed", "vertex": self.vertex()}}]})
             }
-            _ => {
-                json!({"class": "GetElements", "input": seeds, "includeIncomingOutGoing": side, "directedType": directed})
+            kind => {
+                let class = ["GetElements", "GetAdjacentIds"][kind - 2];
+                json!({"class": class, "input": seeds, "includeIncomingOutGoing": side, "directedType": directed})
             }
         };
         if !view.is_null() {
@@ -110,7 +114,8 @@ fn play(seed: u64, package: Package, stored: &Stored, auths: &[String]) {
     for round in 0..ROUNDS {
         let elements: Vec<Json> = (0..dice.below(12)).map(|_| dice.element()).collect();
         let class = if dice.below(5) == 0 { "DeleteElements" } else { "AddElements" };
-        let change = json!({"class": class, "input": elements});
+        // What is not valid must stay hidden wherever it lies.
+        let change = json!({"class": class, "input": elements, "validate": false});
         assert_eq!(sorted(memory.ask(&change)), sorted(stored.ask(&change)), "{seed} {round}");
         for _ in 0..6 {
             let question = dice.question();

@@ -232,6 +232,14 @@ fn two_groups() -> Json {
     })
 }
 
+fn by_day() -> Json {
+    let mut schema = two_groups();
+    schema["edges"]["knows"]["properties"] = json!({"day": "day", "count": "count"});
+    schema["edges"]["knows"]["groupBy"] = json!(["day"]);
+    schema["types"]["day"] = json!({"class": "Integer", "aggregateFunction": {"class": "Max"}});
+    schema
+}
+
 fn edge(from: &str, to: &str, count: i64) -> Json {
     json!({"class": "Edge", "group": "knows", "source": from, "destination": to, "directed": true,
            "properties": {"count": {"Long": count}}})
@@ -246,6 +254,7 @@ pub const CASES: &[Case] = &[
     (&[two_groups], a_query_reads_only_the_groups_that_it_names),
     (&[two_groups], many_seeds_are_answered_in_order_and_once),
     (&[two_groups], a_changed_schema_adds_groups_and_changes_rules),
+    (&[by_day], a_vertex_is_adjacent_once_for_all_edges_that_are_alike),
 ];
 
 #[test]
@@ -287,6 +296,27 @@ fn many_seeds_are_answered_in_order_and_once(stored: &Stored) {
         {"class": "GetElements", "input": seeds}, {"class": "Limit", "resultLimit": 3}
     ]});
     assert_eq!(stored.ask(&limited).unwrap().as_array().unwrap().len(), 3);
+}
+
+/// More edges than one block holds.
+fn a_vertex_is_adjacent_once_for_all_edges_that_are_alike(stored: &Stored) {
+    let on_day = |day: i32| {
+        let mut edge = edge("a", if day < 5 { "b" } else { "c" }, 1);
+        edge["properties"]["day"] = json!(day);
+        edge
+    };
+    let edges: Vec<Json> = (0..2_000).map(on_day).collect();
+    stored.add(&json!(edges), &Json::Null).unwrap();
+    let seeds = json!([{"class": "EntitySeed", "vertex": "a"}]);
+    let adjacent = |view: Json| {
+        let query = json!({"class": "GetAdjacentIds", "input": seeds, "view": view});
+        let (found, read) = stored.explain(&query).unwrap();
+        assert_eq!(read, 2_000);
+        found.as_array().unwrap().iter().map(|id| id["vertex"].to_string()).collect::<Vec<_>>()
+    };
+    let days = [vec!["\"b\""; 5], vec!["\"c\""; 1_995]].concat();
+    assert_eq!(adjacent(json!({"edges": {"knows": {}}})), days);
+    assert_eq!(adjacent(json!({"edges": {"knows": {"groupBy": []}}})), ["\"b\"", "\"c\""]);
 }
 
 fn a_changed_schema_adds_groups_and_changes_rules(stored: &Stored) {

@@ -63,6 +63,12 @@ impl Ways {
         })
     }
 
+    /// Those of them that are among others too.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     /// Whether this is one of them.
     #[must_use]
     pub fn has(self, way: Way) -> bool {

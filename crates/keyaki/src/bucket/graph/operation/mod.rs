@@ -23,7 +23,7 @@ pub use execute::{Executor, Output};
 pub use named::{KnownNames, NameKind, Named, Parameter, Who, mentioned};
 pub use parse::{Names, NoNames};
 pub use source::{
-    Background, Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values,
+    Apart, Background, Batches, Elements, Plan, Register, Side, Sink, Source, Target, Values,
 };
 pub use traits::{TRAITS, current_traits};
 

@@ -64,6 +64,15 @@ pub enum Target {
     },
 }
 
+/// By what of their keys edges under a vertex are told apart, beside their rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// By so many of the group-by values.
+    By(usize),
+    /// By all there is.
+    Wholly,
+}
+
 /// A scan, as storage gets it.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -90,6 +99,15 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// Those of storage.
     async fn scan(&self, plan: Plan) -> Result<Elements>;
+
+    /// The vertices at the other ends of the edges that a plan for vertices finds, where storage can read them alone: one
+    /// for all that are not told apart, which is said of each group. `None` if it can't.
+    ///
+    /// # Errors
+    /// Those of storage.
+    async fn adjacent(&self, _plan: &Plan, _apart: &[Apart]) -> Result<Option<Values>> {
+        Ok(None)
+    }
 
     /// Whether the way an edge lies is told behind its other end, and not before, so that it decides last which of two
     /// rows comes first.

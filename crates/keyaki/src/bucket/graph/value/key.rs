@@ -184,6 +184,21 @@ impl<'a> KeyReader<'a> {
         if class.is_exact() { decode_content(&content, class) } else { decode_tagged(&content) }
     }
 
+    /// Passes over the next part of group-by.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is none.
+    pub fn skip(&mut self, class: Class) -> Result<()> {
+        let (there, rest) = self.0.split_first().ok_or_else(damaged)?;
+        let len = match (there, width(class)) {
+            (0, _) => 0,
+            (_, Some(width)) => width,
+            (_, None) => 1 + rest.iter().position(|byte| *byte == END).ok_or_else(damaged)?,
+        };
+        self.0 = rest.get(len..).ok_or_else(damaged)?;
+        Ok(())
+    }
+
     /// What lies before the next zero byte, unescaped.
     fn closed(&mut self) -> Result<std::borrow::Cow<'a, [u8]>> {
         let len = self.0.iter().position(|byte| *byte == END).ok_or_else(damaged)?;

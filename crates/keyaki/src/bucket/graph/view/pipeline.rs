@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::{ShownGroup, Transform, View};
 use crate::bucket::graph::element::{Element, Ends};
+use crate::bucket::graph::operation::Apart;
+use crate::bucket::graph::schema::GroupId;
 use crate::bucket::graph::select::all_hold;
-use crate::bucket::graph::value::Value;
+use crate::bucket::graph::value::{Class, Value};
 use crate::error::{Error, Result};
 
 /// A view at work.
@@ -84,13 +86,39 @@ fn held(found: Result<bool>, fault: &mut Option<Error>) -> bool {
 }
 
 impl View {
+    /// By what the edges of a group are told apart, if nothing else of the view decides which ends they show.
+    #[must_use]
+    pub fn apart(&self, group: GroupId) -> Option<Apart> {
+        let shown = self.group(group.0)?;
+        if !shown.pre.is_empty() || !shown.shows_as_is() {
+            return None;
+        }
+        if shown.operators.is_empty() {
+            return Some(Apart::Wholly);
+        }
+        let kept = shown.kept();
+        let by_bytes = |slot: &usize| is_told_by_bytes(shown.group.classes()[*slot]);
+        kept.iter().all(by_bytes).then_some(Apart::By(kept.len()))
+    }
+
     /// How elements like this are folded, if they are.
     fn folding(&self, element: &Element) -> Option<&ShownGroup> {
         self.group(element.shape.number).filter(|shown| !shown.operators.is_empty())
     }
 }
 
+/// Whether values of the class are equal just where their bytes in a key are. An empty string is not: it is read back
+/// where there was none, too.
+fn is_told_by_bytes(class: Class) -> bool {
+    matches!(class, Class::Byte | Class::Short | Class::Integer | Class::Long | Class::Date)
+}
+
 impl ShownGroup {
+    /// The slots of group-by that tell elements apart.
+    fn kept(&self) -> &[usize] {
+        &self.group.group_by()[..self.group_by]
+    }
+
     /// Whether two elements are one at query time; all that the key has before the group-by values is equal.
     fn same(&self, one: &Element, other: &Element) -> bool {
         let ends = || match (&one.ends, &other.ends) {
@@ -101,10 +129,9 @@ impl ShownGroup {
             (Ends::Vertex(one), Ends::Vertex(other)) => one == other,
             _ => false,
         };
-        let kept = &self.group.group_by()[..self.group_by];
         one.shape.number == other.shape.number
             && ends()
-            && kept.iter().all(|slot| one.properties[*slot] == other.properties[*slot])
+            && self.kept().iter().all(|slot| one.properties[*slot] == other.properties[*slot])
     }
 
     fn fold(&self, open: &mut Element, element: &mut Element) -> Result<()> {

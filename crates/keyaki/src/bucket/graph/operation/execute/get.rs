@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::source::{Elements, Plan, Target};
+use super::super::source::{Elements, Plan, Target, Values};
 use super::super::{Query, Side};
 use super::output::chained;
 use super::{Each, Executor, Output, Stage, collect, matched_and_adjacent, through};
@@ -76,14 +76,17 @@ impl Executor {
         target: Target,
         groups: Vec<GroupId>,
     ) -> Result<Elements> {
-        let plan = Plan {
+        self.source.scan(self.plan(query, target, groups)).await
+    }
+
+    fn plan(&self, query: &Query, target: Target, groups: Vec<GroupId>) -> Plan {
+        Plan {
             target,
             groups,
             side: query.side,
             directed: query.directed,
             budget: Arc::clone(&self.budget),
-        };
-        self.source.scan(plan).await
+        }
     }
 
     pub(super) fn viewed(&self, query: &Query, elements: Elements) -> Elements {
@@ -205,6 +208,9 @@ impl Executor {
         // The id of an edge is at no end of it, so nothing is beside it; an edge of the graph stands for its source.
         values.retain(|value| !matches!(value, Value::EdgeId(_)));
         let seeds = self.seeds_of(values)?;
+        if let Some(vertices) = self.adjacent_alone(query, &seeds).await? {
+            return Ok(Output::Values(through(vertices, Each(as_ids))));
+        }
         let Output::Elements(edges) = self.around(query, seeds).await? else {
             return Ok(Output::Nothing);
         };
@@ -213,6 +219,15 @@ impl Executor {
             Ok(ids.map(|(_, adjacent)| Value::EntityId(Box::new(adjacent.clone()))).collect())
         };
         Ok(Output::Values(through(edges, Each(adjacent))))
+    }
+
+    /// The vertices beside the seeds, where neither these nor the view ask for more of the edges than their other ends.
+    async fn adjacent_alone(&self, query: &Query, seeds: &Seeds) -> Result<Option<Values>> {
+        let groups = self.groups(query, Some(true));
+        let apart = groups.iter().map(|group| query.view.apart(*group)).collect::<Option<Vec<_>>>();
+        let Some(apart) = apart.filter(|_| seeds.edges.is_empty()) else { return Ok(None) };
+        let plan = self.plan(query, Target::Vertices(seeds.vertices.clone()), groups);
+        self.source.adjacent(&plan, &apart).await
     }
 
     pub(super) async fn get_within(&self, query: &Query, input: Output) -> Result<Output> {
@@ -268,4 +283,8 @@ impl Executor {
         second.into_iter().try_for_each(|value| others.add(value))?;
         self.get_between(query, Output::of(first), &others.vertices).await
     }
+}
+
+fn as_ids(vertices: Vec<Value>) -> Result<Vec<Value>> {
+    Ok(vertices.into_iter().map(|vertex| Value::EntityId(Box::new(vertex))).collect())
 }
