@@ -208,6 +208,14 @@ impl<'a> Draft<'a> {
         changes::write(space, &mut self.commit, &owner, change, (before, after))
     }
 
+    /// Writes one of several change records, which are told apart by their visibility.
+    pub fn change_under(&mut self, change: &Change, visibility: &[u8]) -> Result<()> {
+        let digest = blake3::hash(visibility);
+        let owner = self.owner(if visibility.is_empty() { b"" } else { digest.as_bytes() });
+        let space = self.bucket.changes;
+        changes::write(space, &mut self.commit, &owner, change, (b"", visibility))
+    }
+
     /// Makes the commit repeat-safe: a repeat of `operation` changes nothing and gets `answer`.
     pub fn remember(&mut self, operation: &Operation, answer: &[u8]) -> Result<()> {
         self.remembered = Remembered::note(self.bucket, &mut self.commit, operation, answer)?;

@@ -1,6 +1,8 @@
 //! Some elements on their way into the graph: keys and values in one buffer, equal elements folded, ready for one
 //! commit. Nothing is kept of the elements themselves.
 
+use std::collections::BTreeMap;
+
 use super::bucket::{Graph, StoredGroup};
 use super::element::Element;
 use super::form::{KeyEnds, Scratch};
@@ -25,6 +27,9 @@ pub(super) struct Chunk {
     items: Vec<Item>,
     scratch: Scratch,
 }
+
+/// How many elements have which label.
+pub(super) type Labels = BTreeMap<Vec<u8>, u64>;
 
 /// Where an element lies: its keys, its label and its payload.
 #[derive(Clone, Copy)]
@@ -124,6 +129,15 @@ impl Chunk {
     /// How many elements it was given.
     pub fn len(&self) -> usize {
         self.items.len()
+    }
+
+    /// How many elements have which label.
+    pub fn labels(&self) -> Labels {
+        let mut labels = BTreeMap::new();
+        for item in &self.items {
+            *labels.entry(&self.bytes[item.label.from..item.label.to]).or_default() += 1;
+        }
+        labels.into_iter().map(|(label, elements)| (label.to_vec(), elements)).collect()
     }
 
     /// Makes equal elements one, in the order they came.

@@ -36,7 +36,9 @@ mod write;
 pub use bucket::Graph;
 pub use check::GraphCheck;
 pub use ingest::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions, Rejection, Summary};
-pub use jobs::{BELIEVED_FOR, Job, JobStatus, Jobs, KEPT_FOR, RESULT_BYTES_MAX, SeenJobs};
+pub use jobs::{
+    BELIEVED_FOR, JOB_BEGUN, Job, JobStatus, Jobs, KEPT_FOR, RESULT_BYTES_MAX, SeenJobs,
+};
 pub use names::NameBook;
 pub use recount::Recount;
 pub use rules::rules;

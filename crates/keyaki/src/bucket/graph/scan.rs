@@ -316,12 +316,13 @@ impl<W: Want> Run<W> {
         let block = self.cells.next_block().await?;
         let read = self.cells.cells_read() - before;
         if read > 0 {
-            self.budget.scanned_of(wanted.form().group.id(), read)?;
+            self.budget.scanned(read)?;
         }
         let Some(block) = block else {
             self.open = None;
             return Ok(true);
         };
+        self.budget.seen_of(wanted.form().group.id(), block.len() as u64);
         wanted.read(&block, batch)?;
         if self.cells.is_over() {
             self.open = None;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::bucket::Graph;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Labels};
 use super::element::Element;
 use super::form::Place;
 use super::operation::Sink;
@@ -148,6 +148,7 @@ impl Writer {
         }
         let accepted = chunk.len() as u64;
         let operation = self.operation("graph.add", number);
+        let labels = chunk.labels();
         let packed = chunk.pack(&self.graph)?;
         let aggregated = packed.aggregated;
         let answer = ChunkAnswer { given, accepted, aggregated, text, replayed: false };
@@ -162,7 +163,7 @@ impl Writer {
         let committed = bucket.commit(&home, |draft| {
             packed.write(&self.graph, draft)?;
             used.add(bucket, draft)?;
-            self.note(draft, "add", operation.as_ref(), &answer)
+            self.note(draft, "add", &labels, operation.as_ref(), &answer)
         });
         match committed.await? {
             Committed::Replayed { tid, answer: before } => {
@@ -201,22 +202,35 @@ impl Writer {
         Some(operation)
     }
 
+    fn labels(&self, elements: &[Element]) -> Result<Labels> {
+        let mut labels = Labels::new();
+        for element in elements {
+            let label = self.graph.stored(element.shape.number)?.form.group.visibility(element);
+            *labels.entry(label.to_vec()).or_default() += 1;
+        }
+        Ok(labels)
+    }
+
+    /// Writes down what a chunk changes. Nobody is told of elements that they may not see, not even how many there are.
     fn note(
         &self,
         draft: &mut Draft<'_>,
         action: &str,
+        labels: &Labels,
         operation: Option<&Operation>,
         answer: &ChunkAnswer,
     ) -> Result<()> {
-        let change = Change {
-            action: action.to_owned(),
-            operation: operation.map(|operation| operation.id.clone()),
-            sequence: operation.map_or(0, |operation| operation.sequence),
-            user: self.user.clone(),
-            after: json!({"elements": answer.accepted}),
-            ..Change::default()
-        };
-        draft.change(&change, b"", b"")?;
+        for (label, elements) in labels {
+            let change = Change {
+                action: action.to_owned(),
+                operation: operation.map(|operation| operation.id.clone()),
+                sequence: operation.map_or(0, |operation| operation.sequence),
+                user: self.user.clone(),
+                after: json!({"elements": elements}),
+                ..Change::default()
+            };
+            draft.change_under(&change, label)?;
+        }
         if let Some(operation) = operation {
             let answer = serde_json::to_vec(answer)
                 .map_err(|e| Error::internal("an answer is not JSON").because(e))?;
@@ -268,6 +282,7 @@ impl Sink for Writer {
             let cells = self.cells(chunk).await?;
             let first = cells.first().map(|(_, place)| place.partition.as_slice());
             let home = home(operation.as_ref(), first);
+            let labels = self.labels(chunk)?;
             let given = chunk.len() as u64;
             let answer = ChunkAnswer { given, accepted: given, ..ChunkAnswer::default() };
             let committed = self.graph.bucket().commit(&home, |draft| {
@@ -276,7 +291,7 @@ impl Sink for Writer {
                 }
                 // How much goes is not known: a count finds it out.
                 Usage::default().touch(self.graph.bucket(), draft)?;
-                self.note(draft, "delete", operation.as_ref(), &answer)
+                self.note(draft, "delete", &labels, operation.as_ref(), &answer)
             });
             match committed.await? {
                 Committed::Replayed { tid, answer: before } => {

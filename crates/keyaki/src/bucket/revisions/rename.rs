@@ -223,8 +223,15 @@ impl Revisions {
     ) -> Result<Option<Written>> {
         let request = departure.request();
         let (key, label, created) = (&departure.to[..], &moved.visibility[..], departure.created);
-        let step =
-            Step { key, action: "rename", label, bytes: Some(bytes), request: &request, created };
+        let step = Step {
+            key,
+            action: "rename",
+            label,
+            bytes: Some(bytes),
+            request: &request,
+            created,
+            arrives: true,
+        };
         let renamed = Stored { renamed_from: Some(from.to_owned()), ..moved.stored.clone() };
         let sort = arrival_sort(&departure.id);
         self.write_and(over, &step, &renamed, |draft, revision| {
@@ -265,6 +272,7 @@ impl Revisions {
             bytes: None,
             request: &request,
             created: false,
+            arrives: false,
         };
         let gone = Stored { renamed_to: Some(departure.to.clone()), ..Stored::gone() };
         Ok(self.write(head, &step, &gone).await?.is_some())

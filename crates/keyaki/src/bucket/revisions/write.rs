@@ -43,6 +43,8 @@ pub(super) struct Step<'a> {
     pub(super) bytes: Option<&'a [u8]>,
     pub(super) request: &'a Request,
     pub(super) created: bool,
+    /// Whether it is the end of a rename.
+    pub(super) arrives: bool,
 }
 
 impl Revisions {
@@ -80,7 +82,8 @@ impl Revisions {
             let before = head.labelled(label);
             let updates = before.is_some_and(|before| !before.stored.deleted);
             let action = if updates { "update" } else { "create" };
-            let step = Step { key, action, label, bytes: Some(&content.bytes), request, created };
+            let bytes = Some(&content.bytes[..]);
+            let step = Step { key, action, label, bytes, request, created, arrives: false };
             let written = self.write(&head, &step, &stored).await?;
             if let Some(written) = written {
                 return Ok(written);
@@ -107,7 +110,15 @@ impl Revisions {
                 return self.replayed_or(request, key, Written::Unmet).await;
             }
             let label = &current.visibility;
-            let step = Step { key, action: "delete", label, bytes: None, request, created: false };
+            let step = Step {
+                key,
+                action: "delete",
+                label,
+                bytes: None,
+                request,
+                created: false,
+                arrives: false,
+            };
             if let Some(written) = self.write(&head, &step, &Stored::gone()).await? {
                 return Ok(written);
             }
@@ -190,7 +201,14 @@ impl Revisions {
         more: impl Fn(&mut Draft<'_>, &Revision) -> Result<()> + Send + Sync,
     ) -> Result<Option<Written>> {
         let mut made = None;
-        let reserved = self.meter.reserve(Self::difference(head, step))?;
+        let difference = Self::difference(head, step);
+        // What a rename brings leaves its old key: there is room for it where it comes from.
+        let counted = if step.arrives {
+            Usage { items: difference.items, bytes: 0 }
+        } else {
+            Usage::default()
+        };
+        let reserved = self.meter.reserve(difference.minus(counted))?;
         let committed = self
             .bucket
             .commit(step.key.as_bytes(), |draft| {
@@ -205,6 +223,7 @@ impl Revisions {
         Ok(match committed {
             Committed::Done(_) => {
                 reserved.keep();
+                self.meter.add(counted);
                 made.map(|revision| Written::Done { revision, created: step.created })
             }
             Committed::Replayed { answer, .. } => Some(replayed(&answer)?),

@@ -34,6 +34,8 @@ pub const KEPT_FOR: Duration = Duration::from_secs(86_400);
 const ALL_MOST: Kept = Kept { jobs: 1000, bytes: 1 << 30 };
 /// The same of one user, so that nobody can push out what others have.
 const ONES_MOST: Kept = Kept { jobs: 250, bytes: 256 << 20 };
+/// What a change record says of a job that was begun.
+pub const JOB_BEGUN: &str = "job";
 const PARTITION: &[u8] = b"jobs";
 
 /// The jobs of a graph.
@@ -107,7 +109,7 @@ impl Jobs {
             let tid = draft.tid();
             draft.put(&place(tid), Previous::Absent, Value::open(&encoded))?;
             let change = Change {
-                action: "job".to_owned(),
+                action: JOB_BEGUN.to_owned(),
                 operation: operation.map(|operation| operation.id.clone()),
                 sequence: operation.map_or(0, |operation| operation.sequence),
                 user: job.user.clone(),

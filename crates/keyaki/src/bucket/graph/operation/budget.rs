@@ -74,7 +74,7 @@ impl Budget {
         self.time()
     }
 
-    /// Counts cells that were read.
+    /// Counts cells that were read, those that stay hidden too.
     ///
     /// # Errors
     /// `Invalid` if those are too many, or it has taken too long.
@@ -83,18 +83,13 @@ impl Budget {
         self.time()
     }
 
-    /// Counts cells of a group that were read.
-    ///
-    /// # Errors
-    /// `Invalid` if those are too many, or it has taken too long.
-    pub fn scanned_of(&self, group: GroupId, cells: u64) -> Result<()> {
+    /// Notes of which group the cells were that the reader may see: of others nobody is told.
+    pub fn seen_of(&self, group: GroupId, cells: u64) {
         let mut by_group = self.by_group.lock().unwrap_or_else(PoisonError::into_inner);
         match by_group.iter_mut().find(|(known, _)| *known == group) {
             Some((_, sum)) => *sum += cells,
             None => by_group.push((group, cells)),
         }
-        drop(by_group);
-        self.scanned(cells)
     }
 
     /// Counts items of the answer.
@@ -115,13 +110,13 @@ impl Budget {
         self.time()
     }
 
-    /// How many cells were read so far.
+    /// How many cells were read so far, those that stay hidden too.
     #[must_use]
     pub fn cells_scanned(&self) -> u64 {
         self.scanned.load(Ordering::Relaxed)
     }
 
-    /// How many of them were of which group.
+    /// How many of them the reader may see, by group.
     #[must_use]
     pub fn cells_by_group(&self) -> BTreeMap<GroupId, u64> {
         self.by_group.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
