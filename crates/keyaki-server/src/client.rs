@@ -131,16 +131,6 @@ pub async fn whole(response: Response<Incoming>) -> Result<Bytes, Failure> {
     Ok(body.map_err(early)?.to_bytes())
 }
 
-/// A value of a query, percent-encoded.
-pub fn encode(text: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| match keep(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    text.bytes().map(one).collect()
-}
-
 async fn converse<S>(stream: S, request: Request<Body>) -> hyper::Result<Response<Incoming>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -20,6 +20,8 @@ use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
 use super::problem::{self, Problem};
 use super::range::{self, Part};
 
+/// By what answers differ.
+pub const VARY: &str = "accept, accept-encoding, authorization, keyaki-auths";
 /// Smaller ones gain nothing.
 const COMPRESSED_FROM: usize = 512;
 /// Room for as many headers as most answers have.
@@ -59,7 +61,10 @@ impl Representation {
             Some(more) if self.tid.is_some() => Cow::Owned(format!("{tid}/{more}")),
             _ => Cow::Borrowed(tid),
         };
-        let verdict = self.tid.map_or(Verdict::Go, |tid| conditions.on_read(tid, &tag));
+        let verdict = match self.tid {
+            Some(tid) => conditions.on_read(tid, &tag),
+            None => conditions.on_untagged(),
+        };
         if verdict == Verdict::Failed {
             return Err(Problem::unmet());
         }
@@ -75,10 +80,7 @@ impl Representation {
         let unchanged = verdict == Verdict::NotModified
             && (conditions.have(&tag, gzip) || !conditions.have_tags());
         let mut headers = HeaderMap::with_capacity(HEADERS);
-        headers.insert(
-            header::VARY,
-            HeaderValue::from_static("accept, accept-encoding, authorization, keyaki-auths"),
-        );
+        headers.insert(header::VARY, HeaderValue::from_static(VARY));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         if let Some(tid) = self.tid {
             let suffix = if gzip { GZIP_SUFFIX } else { "" };
@@ -130,8 +132,21 @@ fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response {
 
 /// The answer to a write: what is there now.
 pub fn written(status: StatusCode, tid: Tid, shown: &impl Serialize) -> Result<Response, Problem> {
+    written_as(status, (tid, None), shown)
+}
+
+/// The same, of something whose tag says more.
+pub fn written_as(
+    status: StatusCode,
+    (tid, more): (Tid, Option<&str>),
+    shown: &impl Serialize,
+) -> Result<Response, Problem> {
     let mut headers = HeaderMap::with_capacity(HEADERS);
-    headers.insert(header::ETAG, value(super::conditions::etag(tid))?);
+    let tag = match more {
+        Some(more) => format!("\"{tid}/{more}\""),
+        None => super::conditions::etag(tid),
+    };
+    headers.insert(header::ETAG, value(tag)?);
     headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
     headers.insert(SESSION.clone(), value(tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -250,12 +265,15 @@ pub fn accepts(headers: &HeaderMap, content_type: &str) -> bool {
     best.is_some_and(|(_, quality)| quality > 0)
 }
 
-/// Whether this type is named in `Accept`, not only allowed by a wildcard.
+/// Whether this type is named in `Accept`, not only allowed by a wildcard, and JSON is not liked better.
 pub fn asks_for(headers: &HeaderMap, content_type: &str) -> bool {
-    joined(headers, &header::ACCEPT).is_some_and(|accepted| {
-        weighted(&accepted)
-            .any(|(range, quality)| range.eq_ignore_ascii_case(content_type) && quality > 0)
-    })
+    let Some(accepted) = joined(headers, &header::ACCEPT) else { return false };
+    let quality = |name: &str| {
+        let named = weighted(&accepted).filter(|(range, _)| range.eq_ignore_ascii_case(name));
+        named.map(|(_, quality)| quality).max().unwrap_or(0)
+    };
+    let wanted = quality(content_type);
+    wanted > 0 && wanted >= quality("application/json")
 }
 
 fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

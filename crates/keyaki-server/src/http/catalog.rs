@@ -1,13 +1,15 @@
 //! Domains and buckets over HTTP: what they are, who has them, what is in them.
 
+use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::{StatusCode, header};
+use keyaki::bucket::Usage;
 use keyaki::catalog::{BucketEntry, BucketSettings, Changed, Domain, DomainSpec, Right};
 use keyaki::cell::Tid;
 use serde::Serialize;
 
-use super::answer::{Representation, value, written};
+use super::answer::{Representation, value, written_as};
 use super::conditions::Conditions;
 use super::identify::refuse;
 use super::problem::{self, Problem};
@@ -18,6 +20,8 @@ use super::{Answer, Call};
 
 /// Settings are small.
 const FORM_BYTES_MAX: usize = 1 << 20;
+/// Of a digest in a tag.
+const TAG_BYTES: usize = 8;
 
 impl Call<'_> {
     pub(super) fn conditions(&self) -> Result<Conditions, Problem> {
@@ -30,14 +34,23 @@ impl Call<'_> {
             self.snapshot.permits(&self.principal, Right::SeeDomain, Some(domain))
         };
         let seen = self.snapshot.domains.iter().filter(|(_, domain)| seen(domain));
-        let items = seen.map(|(name, domain)| DomainListed {
-            key: name.clone(),
-            tid: domain.tid.to_string(),
-            time: time(domain.tid),
-            description: domain.record.spec.description.clone(),
-        });
-        let shown = Items { items: items.collect() };
-        Representation::json(self.snapshot.tid, &shown).answer(self.parts)
+        let (mut items, mut newest) = (Vec::new(), None);
+        let mut digest = Context::new(&SHA256);
+        for (name, domain) in seen {
+            newest = newest.max(Some(domain.tid));
+            digest.update(domain.tid.as_bytes());
+            items.push(DomainListed {
+                key: name.clone(),
+                tid: domain.tid.to_string(),
+                time: time(domain.tid),
+                description: domain.record.spec.description.clone(),
+            });
+        }
+        // The tag follows from what the caller sees: what others have doesn't change it.
+        let digest = digest.finish();
+        let more = digest.as_ref()[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}"));
+        let shown = Representation::json(newest, &Items { items });
+        Representation { more: Some(more.collect()), ..shown }.answer(self.parts)
     }
 
     /// A domain that the caller may see.
@@ -81,7 +94,7 @@ impl Call<'_> {
             true => self.app.catalog.used_in_domain(name, domain).await?,
             false => None,
         };
-        let more = used.map(|used| format!("{}-{}", used.items, used.bytes));
+        let more = used.map(use_tag);
         let shown = DomainShown {
             name: name.to_owned(),
             tid: domain.tid.to_string(),
@@ -122,8 +135,8 @@ impl Call<'_> {
         let (created, tid) = done(changed, "there is no such domain")?;
         let snapshot = self.app.catalog.snapshot().await?;
         let domain = snapshot.domains.get(name).ok_or_else(deleted_meanwhile)?;
-        let (shown, _) = self.shown(name, domain).await?;
-        put(created, tid, &shown, &format!("/v1/{name}"))
+        let (shown, more) = self.shown(name, domain).await?;
+        put(created, (tid, more), &shown, format!("/v1/{name}"))
     }
 
     pub(super) async fn delete_domain(&self, name: &str) -> Answer {
@@ -162,7 +175,7 @@ impl Call<'_> {
         let used = self.app.catalog.used(names.0, bucket).await?;
         let owned = bucket.is_owned_by(domain, &self.principal);
         let shown = BucketShown::new(names.1, bucket, used, owned);
-        let more = owned.then(|| format!("{}-{}", used.items, used.bytes));
+        let more = owned.then(|| use_tag(used));
         let shown = Representation::json(Some(bucket.tid), &shown);
         Representation { more, ..shown }.answer(self.parts)
     }
@@ -194,7 +207,7 @@ impl Call<'_> {
         let bucket = bucket.ok_or_else(deleted_meanwhile)?;
         let used = catalog.used(names.0, bucket).await?;
         let shown = BucketShown::new(names.1, bucket, used, true);
-        put(created, tid, &shown, &format!("/v1/{}/{}", names.0, names.1))
+        put(created, (tid, Some(use_tag(used))), &shown, format!("/v1/{}/{}", names.0, names.1))
     }
 
     pub(super) async fn delete_bucket(&self, names: (&str, &str)) -> Answer {
@@ -238,13 +251,23 @@ fn done<T>(changed: Changed<T>, absent: &str) -> Result<T, Problem> {
     }
 }
 
-fn put(created: bool, tid: Tid, shown: &impl Serialize, location: &str) -> Answer {
+fn put(
+    created: bool,
+    (tid, more): (Tid, Option<String>),
+    shown: &impl Serialize,
+    location: String,
+) -> Answer {
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = written(status, tid, shown)?;
+    let mut response = written_as(status, (tid, more.as_deref()), shown)?;
     if created {
-        response.headers_mut().insert(header::LOCATION, value(location.to_owned())?);
+        response.headers_mut().insert(header::LOCATION, value(location)?);
     }
     Ok(response)
+}
+
+/// What a tag says of how much is in use.
+fn use_tag(used: Usage) -> String {
+    format!("{}-{}", used.items, used.bytes)
 }
 
 /// A commit's time as RFC 3339 has it.

@@ -1,6 +1,7 @@
 //! The change feed: pages, or an event stream that follows it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -13,7 +14,7 @@ use keyaki::cell::Tid;
 use keyaki::store::ChangeRecord;
 
 use super::Answer;
-use super::answer::{Representation, asks_for, value};
+use super::answer::{Representation, VARY, asks_for, value};
 use super::inside::InBucket;
 use super::path::Query;
 use super::problem::Problem;
@@ -21,8 +22,9 @@ use super::shapes::{ChangeShown, Changes};
 
 const EVENTS: &str = "text/event-stream";
 const LOOKS_APART: Duration = Duration::from_millis(200);
-/// So many looks without a change, and the reader is shown that we are still here.
-const LOOKS_QUIET: u32 = 50;
+/// So many looks without a change, and the reader is shown that we are still here. That is also how it is noticed that
+/// a reader has gone.
+const LOOKS_QUIET: u32 = 5;
 const EVENTS_AT_ONCE: usize = 200;
 
 impl InBucket<'_> {
@@ -46,31 +48,32 @@ impl InBucket<'_> {
             headers.push((header::LINK, value(link)?));
         }
         let readable = self.readable();
-        let shown = page.changes.iter().filter(|record| readable.has(&record.change.item));
+        let shown = page.changes.iter().filter(|record| readable.has_change(&record.change));
         let items = shown.map(ChangeShown::from).collect();
         let shown = Changes { items, next: page.more.then(|| next.clone()), since: next };
         let shown = Representation::json(None, &shown);
         Representation { headers, ..shown }.answer(parts)
     }
 
-    /// Events as they come, until the reader goes.
+    /// Events as they come, until the reader goes or the server does.
     fn follow(&self, since: Option<Tid>) -> Answer {
         let place = Arc::new(self.call.app.bounds.stream()?);
         let (bucket, caller) = (self.open.bucket().clone(), self.caller.clone());
         let watch = Arc::new(self.watch(Access::Read, "/_changes"));
-        let open = self.call.app.metrics.event_streams.enter();
+        let app = self.call.app.clone();
+        let open = app.metrics.event_streams.enter();
         let events = stream::try_unfold((since, 0), move |(mut since, mut quiet)| {
             let _open = &open;
             let (bucket, caller, watch) = (bucket.clone(), caller.clone(), watch.clone());
-            let place = place.clone();
+            let (place, app) = (place.clone(), app.clone());
             async move {
                 let _place = place;
-                loop {
+                while app.ready.load(Relaxed) {
                     let readable = watch.look().await?;
                     let page =
                         bucket.changes(&caller.authorisations, since, EVENTS_AT_ONCE).await?;
                     since = Some(page.next);
-                    let seen = page.changes.iter().filter(|r| readable.has(&r.change.item));
+                    let seen = page.changes.iter().filter(|r| readable.has_change(&r.change));
                     let events: String = seen.map(event).collect();
                     if !events.is_empty() {
                         return Ok::<_, keyaki::Error>(Some((Bytes::from(events), (since, 0))));
@@ -84,13 +87,18 @@ impl InBucket<'_> {
                         return Ok(Some((Bytes::from_static(b":\n\n"), (since, 0))));
                     }
                 }
+                Ok(None)
             }
         });
         let body = match self.call.parts.method == Method::HEAD {
             true => Body::empty(),
             false => Body::from_stream(events),
         };
-        let headers = [(header::CONTENT_TYPE, EVENTS), (header::CACHE_CONTROL, "no-store")];
+        let headers = [
+            (header::CONTENT_TYPE, EVENTS),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::VARY, VARY),
+        ];
         Ok((StatusCode::OK, headers, body).into_response())
     }
 }

@@ -98,6 +98,15 @@ impl Conditions {
         }
     }
 
+    /// On something that is there and has neither tag nor date: no tag is its own.
+    pub fn on_untagged(&self) -> Verdict {
+        match (&self.matching, &self.not_matching) {
+            (Some(Tags::List(_)), _) => Verdict::Failed,
+            (_, Some(Tags::Any)) => Verdict::NotModified,
+            _ => Verdict::Go,
+        }
+    }
+
     /// Whether a caller says to have this very answer, compressed or not.
     pub fn have(&self, tag: &str, gzip: bool) -> bool {
         match &self.not_matching {
@@ -270,6 +279,20 @@ mod tests {
         ] {
             let verdict =
                 conditions(&[(name, value)]).unwrap_or_default().on_read(one, &one.to_string());
+            assert_eq!(verdict, expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_tag_is_matched_by_a_star_alone() {
+        for (name, value, expected) in [
+            ("if-match", "*", Verdict::Go),
+            ("if-match", "\"\"", Verdict::Failed),
+            ("if-none-match", "*", Verdict::NotModified),
+            ("if-none-match", "\"\"", Verdict::Go),
+            ("if-modified-since", "Sun, 09 Sep 2001 01:46:40 GMT", Verdict::Go),
+        ] {
+            let verdict = conditions(&[(name, value)]).unwrap_or_default().on_untagged();
             assert_eq!(verdict, expected, "{name}: {value}");
         }
     }

@@ -7,8 +7,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, OPTIONS";
-const EXPOSED: &str = "etag, last-modified, link, location, retry-after, x-request-id, idempotency-replayed, \
-                       keyaki-session, keyaki-unchanged, keyaki-visibility";
+const EXPOSED: &str = "accept-ranges, content-disposition, content-range, etag, last-modified, link, location, \
+                       retry-after, x-request-id, idempotency-replayed, keyaki-session, keyaki-unchanged, \
+                       keyaki-visibility";
 /// Anybody's pages.
 const ANY: &str = "*";
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use keyaki::bucket::Caller;
+use keyaki::bucket::graph::JOB_BEGUN;
 use keyaki::catalog::{Access, BucketEntry, OpenBucket, Principal, Snapshot, check_key};
+use keyaki::store::Change;
 
-use super::identify::{authorisations, refuse, unauthenticated};
+use super::identify::{refuse, unauthenticated};
 use super::problem::Problem;
 use super::routes::{About, Of};
 use super::{App, Call, is_read};
@@ -67,7 +69,7 @@ impl Call<'_> {
         let open = self.app.catalog.open_bucket(names.0, entry).await?;
         let caller = Caller {
             user: self.principal.user.clone(),
-            authorisations: authorisations(&self.principal, self.parts)?,
+            authorisations: self.authorisations.clone(),
         };
         Ok(InBucket { call: self, names, entry, open, caller })
     }
@@ -109,35 +111,50 @@ async fn look_again(
     }
 }
 
-/// The items that a caller may read: whoever may see a listing or a feed is shown no others there.
-pub(super) enum Readable {
+/// What a caller may read: whoever may see a listing or a feed is shown nothing else there.
+pub(super) struct Readable {
+    items: ReadableItems,
+    /// Whose jobs, if not everybody's.
+    jobs_of: Option<Option<String>>,
+}
+
+enum ReadableItems {
     All,
     Some { snapshot: Arc<Snapshot>, principal: Principal, names: (String, String) },
 }
 
 impl Readable {
     pub(super) fn has(&self, key: &str) -> bool {
-        let Self::Some { snapshot, principal, names } = self else { return true };
+        let ReadableItems::Some { snapshot, principal, names } = &self.items else { return true };
         let Some(domain) = snapshot.domains.get(&names.0) else { return false };
         let Some(entry) = domain.buckets.get(&names.1) else { return false };
         entry.allows(domain, principal, Access::Read, &format!("/{key}"))
+    }
+
+    pub(super) fn has_change(&self, change: &Change) -> bool {
+        let is_hidden_job = change.action == JOB_BEGUN
+            && self.jobs_of.as_ref().is_some_and(|user| *user != change.user);
+        !is_hidden_job && self.has(&change.item)
     }
 }
 
 impl Call<'_> {
     fn readable(&self, names: (&str, &str)) -> Readable {
-        let is_all = self.find_bucket(names).is_ok_and(|(domain, entry)| {
+        let found = self.find_bucket(names);
+        let is_all = found.as_ref().is_ok_and(|(domain, entry)| {
             let has_items = Of::kind(&entry.record.settings.kind) == Of::Revisions;
             !has_items || entry.allows_everywhere(domain, &self.principal, Access::Read)
         });
-        match is_all {
-            true => Readable::All,
-            false => Readable::Some {
+        let items = match is_all {
+            true => ReadableItems::All,
+            false => ReadableItems::Some {
                 snapshot: self.snapshot.clone(),
                 principal: self.principal.clone(),
                 names: (names.0.to_owned(), names.1.to_owned()),
             },
-        }
+        };
+        let owned = found.is_ok_and(|(domain, entry)| entry.is_owned_by(domain, &self.principal));
+        Readable { items, jobs_of: (!owned).then(|| self.principal.user.clone()) }
     }
 }
 

@@ -16,7 +16,7 @@ use keyaki::engine::Reading;
 use serde::Serialize;
 
 use super::Answer;
-use super::answer::{Representation, accepts, asks_for, value};
+use super::answer::{Representation, VARY, accepts, asks_for, value};
 use super::inside::InBucket;
 use super::path::Query;
 use super::problem::{self, Problem};
@@ -26,7 +26,7 @@ pub const NDJSON: &str = "application/x-ndjson";
 const LIMIT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 /// How long a read waits for a write that its session has seen.
-const SESSION_WAITS: Duration = Duration::from_secs(5);
+const SESSION_WAITS: Duration = Duration::from_secs(10);
 
 /// How many items a page is to have.
 pub fn limit(query: &Query) -> Result<usize, Problem> {
@@ -92,8 +92,15 @@ impl InBucket<'_> {
             limit: limit(&query)?,
             reading: Reading::Shared,
         };
-        if asks_for(&parts.headers, NDJSON) && query.get("limit").is_none() {
-            return self.stream(request);
+        let of = format!("items of {}/{}", self.names.0, self.names.1);
+        let cursors = &self.call.app.cursors;
+        request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
+        if asks_for(&parts.headers, NDJSON) {
+            return match query.get("limit") {
+                None => self.stream(request),
+                Some(_) => Err(Problem::bad_request("lines of JSON come all, and have no pages")
+                    .with("parameter", "limit")),
+            };
         }
         if !accepts(&parts.headers, "application/json") {
             return Err(Problem::new(
@@ -102,9 +109,6 @@ impl InBucket<'_> {
             )
             .with("available", "application/json, application/x-ndjson"));
         }
-        let of = format!("items of {}/{}", self.names.0, self.names.1);
-        let cursors = &self.call.app.cursors;
-        request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
         let readable = self.readable();
         let is_shown = |key: &str| readable.has(key);
         let page = self.open.revisions()?.list(&self.caller, &request, is_shown).await?;
@@ -137,6 +141,7 @@ impl InBucket<'_> {
             true => Body::empty(),
             false => Body::from_stream(pages),
         };
-        Ok((StatusCode::OK, [(header::CONTENT_TYPE, NDJSON)], body).into_response())
+        let headers = [(header::CONTENT_TYPE, NDJSON), (header::VARY, VARY)];
+        Ok((StatusCode::OK, headers, body).into_response())
     }
 }

@@ -14,6 +14,9 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Map, Value};
 
+/// The member that all such enums of ours are told by.
+const TAG: &str = "type";
+
 /// What is wrong, and where.
 #[derive(Debug)]
 pub struct Misplaced {
@@ -51,6 +54,11 @@ fn is_told_by_tag(expected: &dyn Expected) -> bool {
     expected.to_string().starts_with("internally tagged enum")
 }
 
+/// Whether it is told by something that is no name: serde would take a number for the place in a list of ours.
+fn has_strange_tag(members: &Map<String, Value>) -> bool {
+    members.get(TAG).is_some_and(|tag| !tag.is_string())
+}
+
 fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -63,6 +71,10 @@ impl<'de> Deserializer<'de> for Located<'_> {
         let read = match value {
             Value::Array(_) if is_told_by_tag(&visitor) => {
                 Err(Error::invalid_type(Unexpected::Seq, &visitor))
+            }
+            Value::Object(members) if is_told_by_tag(&visitor) && has_strange_tag(&members) => {
+                let misplaced = Err(Error::custom("the type must be text"));
+                return note(place, &below(&at, TAG), misplaced);
             }
             Value::Array(items) => {
                 visitor.visit_seq(Items { items: items.into_iter(), next: 0, at: &at, place })
@@ -219,6 +231,7 @@ mod tests {
             (json!({"name": "n", "list": [{"type": "A", "x": 1}, {"type": "B"}]}), "/list/1/type"),
             (json!({"name": "n", "list": [{"type": "A", "y": 1}]}), "/list/0"),
             (json!({"name": "n", "list": [["A", 1]]}), "/list/0"),
+            (json!({"name": "n", "list": [{"type": 0, "x": 1}]}), "/list/0/type"),
             (json!({"name": "n", "list": 5}), "/list"),
             (json!({"name": "n", "map": {"a": 1, "b": 256}}), "/map/b"),
         ] {

@@ -42,6 +42,7 @@ use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as _;
 use keyaki::catalog::{Catalog, Principal, Snapshot};
 use keyaki::cell::WallClock;
+use keyaki::cell::visibility::Authorisations;
 
 use crate::access::jwt::JwtKeys;
 use crate::access::signature::Signed;
@@ -50,9 +51,10 @@ pub use bounds::Bounds;
 pub use cors::Cors;
 pub use cursor::Cursors;
 pub use docs::description;
-use identify::{HasBody, Identity};
+use identify::{HasBody, Identity, authorisations};
 pub use metrics::Metrics;
 use path::Path;
+pub use path::encode;
 use problem::Problem;
 use routes::Of;
 pub use server::Server;
@@ -81,6 +83,8 @@ struct Call<'a> {
     parts: &'a Parts,
     snapshot: Arc<Snapshot>,
     principal: Principal,
+    /// What of the cells it may see.
+    authorisations: Authorisations,
     signed: Vec<Signed>,
 }
 
@@ -213,7 +217,8 @@ impl App {
     async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
         let snapshot = self.catalog.snapshot().await?;
         let Identity { principal, signed } = self.identify(&snapshot, parts)?;
-        Ok(Call { app: self, parts, snapshot, principal, signed })
+        let authorisations = authorisations(&principal, parts)?;
+        Ok(Call { app: self, parts, snapshot, principal, authorisations, signed })
     }
 }
 

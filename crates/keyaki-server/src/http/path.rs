@@ -74,6 +74,16 @@ pub fn decode(text: &str) -> Result<Cow<'_, str>, Problem> {
     decoded.map(Cow::Owned).map_err(|_| bad("percent-encoded bytes are not UTF-8"))
 }
 
+/// A segment, or a value of a query, percent-encoded.
+pub fn encode(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| match keep(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(one).collect()
+}
+
 /// The parameters of a query, each at most once and none that is not known.
 #[derive(Debug, Default)]
 pub struct Query(Vec<(String, String)>);

@@ -17,7 +17,7 @@ use super::body::Whole;
 use super::bounds::Held;
 use super::inside::{InBucket, check_item};
 use super::operations::parse_rfc3339;
-use super::path::Query;
+use super::path::{Query, encode};
 use super::problem::{self, Problem};
 use super::shapes::{RenameForm, RevisionShown};
 
@@ -30,57 +30,85 @@ const HELD_FROM: u64 = 64 << 10;
 /// Kept under their own names.
 const PLAIN: [HeaderName; 2] = [header::CONTENT_LANGUAGE, header::CONTENT_DISPOSITION];
 /// What frames or secures an answer is the server's to say.
-const OURS: [&str; 51] = [
+const OURS: [&str; 79] = [
+    "accept-ch",
+    "accept-patch",
+    "accept-post",
     "accept-ranges",
+    "activate-storage-access",
     "age",
     "allow",
     "alt-svc",
     "authorization",
     "cache-control",
+    "cache-status",
     "cdn-cache-control",
     "clear-site-data",
     "connection",
+    "content-digest",
     "content-encoding",
     "content-length",
     "content-location",
+    "content-md5",
     "content-range",
     "content-security-policy",
     "content-security-policy-report-only",
     "content-type",
     "cookie",
+    "critical-ch",
     "date",
+    "digest",
+    "document-policy",
+    "document-policy-report-only",
     "early-data",
     "etag",
     "expect",
     "expires",
+    "feature-policy",
     "forwarded",
     "host",
     "keep-alive",
     "last-modified",
     "location",
     "nel",
+    "no-vary-search",
     "origin-agent-cluster",
     "permissions-policy",
     "pragma",
+    "proxy-status",
+    "public-key-pins",
+    "public-key-pins-report-only",
     "referrer-policy",
     "refresh",
     "report-to",
     "reporting-endpoints",
+    "repr-digest",
     "retry-after",
     "server",
     "service-worker-allowed",
     "set-cookie",
     "set-cookie2",
+    "set-login",
+    "speculation-rules",
     "strict-transport-security",
+    "supports-loading-mode",
     "te",
     "timing-allow-origin",
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "use-as-dictionary",
     "vary",
     "via",
+    "want-content-digest",
+    "want-repr-digest",
     "warning",
     "www-authenticate",
+    "x-content-security-policy",
+    "x-dns-prefetch-control",
+    "x-permitted-cross-domain-policies",
+    "x-ua-compatible",
+    "x-webkit-csp",
     "x-xss-protection",
 ];
 const OUR_PREFIXES: [&str; 16] = [
@@ -244,11 +272,18 @@ impl InBucket<'_> {
         }
         self.spend_signatures(&rights).await?;
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
+        let location = format!("/v1/{}/{}/{}", self.names.0, self.names.1, encode(&to));
         match self.open.revisions()?.rename(&request, &Rename { from, to }).await? {
             Written::Absent => {
                 Err(Problem::not_found("there is nothing to rename").with("at", "/from"))
             }
-            written => answer(written),
+            written => {
+                let mut response = answer(written)?;
+                if response.status() == StatusCode::CREATED {
+                    response.headers_mut().insert(header::LOCATION, value(location)?);
+                }
+                Ok(response)
+            }
         }
     }
 

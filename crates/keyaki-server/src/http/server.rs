@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::App;
@@ -35,6 +35,8 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 const HEADERS_MAX: usize = 100;
 const HEADER_BYTES_MAX: usize = 64 << 10;
+/// What tells how the server is.
+const WATCHED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
 /// Of what was given to a stream and not taken.
@@ -66,6 +68,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let connections = Arc::new(Semaphore::new(self.app.limits.connections));
         let graceful = GracefulShutdown::new();
+        let (stopping, _) = watch::channel(());
         let mut stop = std::pin::pin!(stop);
         loop {
             let accepted = async {
@@ -86,19 +89,19 @@ impl Server {
                 }
             };
             let (app, requests, tls) = (self.app.clone(), self.requests.clone(), self.tls.clone());
-            let watcher = graceful.watcher();
+            let end = End { watcher: graceful.watcher(), stopped: stopping.subscribe() };
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
                 let _counted = app.metrics.connections.enter();
                 match tls {
-                    None => serve_plain(app, requests, stream, watcher).await,
-                    Some(tls) => serve_tls(app, requests, stream, tls, watcher).await,
+                    None => serve_plain(app, requests, stream, end).await,
+                    Some(tls) => serve_tls(app, requests, stream, tls, end).await,
                 }
                 drop(room);
             });
         }
         self.app.ready.store(false, Relaxed);
-        drop(self.listener);
+        drop((self.listener, stopping));
         let connections_end = tokio::time::timeout(ENDS_WITHIN, graceful.shutdown());
         let jobs_end = self.app.bounds.end_jobs(ENDS_WITHIN);
         let (connections_end, jobs_end) = tokio::join!(connections_end, jobs_end);
@@ -113,24 +116,42 @@ impl Server {
 
 type Watcher = hyper_util::server::graceful::Watcher;
 
-/// Looks which protocol it is first, for so long and no longer.
-async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream, watcher: Watcher) {
-    let within = Duration::from_secs(app.limits.head_seconds);
-    let sniffed = async {
-        let mut first = [0; HTTP2_BEGINS.len()];
-        loop {
-            let there = stream.peek(&mut first).await?;
-            let differs = first[..there] != HTTP2_BEGINS[..there];
-            if there == 0 || differs || there == first.len() {
-                return io::Result::Ok(!differs && there > 0);
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+/// How a connection hears that the server stops.
+struct End {
+    watcher: Watcher,
+    stopped: watch::Receiver<()>,
+}
+
+impl End {
+    /// Whoever has asked for nothing yet is not waited for.
+    async fn cuts_short<T>(&mut self, begins: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            begun = begins => Some(begun),
+            _ = self.stopped.changed() => None,
         }
-    };
-    match tokio::time::timeout(within, sniffed).await {
-        Ok(Ok(http2)) => serve(app, requests, stream, http2, watcher).await,
-        Ok(Err(error)) => tracing::debug!(%error, "a connection ended early"),
-        Err(_) => tracing::debug!("a connection said nothing"),
+    }
+}
+
+/// Looks which protocol it is first, for so long and no longer.
+async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream, mut end: End) {
+    let within = Duration::from_secs(app.limits.head_seconds);
+    let sniffed = tokio::time::timeout(within, speaks_http2(&stream));
+    match end.cuts_short(sniffed).await {
+        Some(Ok(Ok(http2))) => serve(app, requests, stream, http2, end.watcher).await,
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a connection ended early"),
+        Some(Err(_)) | None => tracing::debug!("a connection said nothing"),
+    }
+}
+
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0; HTTP2_BEGINS.len()];
+    loop {
+        let there = stream.peek(&mut first).await?;
+        let differs = first[..there] != HTTP2_BEGINS[..there];
+        if there == 0 || differs || there == first.len() {
+            return Ok(!differs && there > 0);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -139,15 +160,16 @@ async fn serve_tls(
     requests: Arc<Semaphore>,
     stream: TcpStream,
     tls: TlsAcceptor,
-    watcher: Watcher,
+    mut end: End,
 ) {
-    match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
-        Ok(Ok(stream)) => {
+    let handshake = tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream));
+    match end.cuts_short(handshake).await {
+        Some(Ok(Ok(stream))) => {
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            serve(app, requests, stream, http2, watcher).await;
+            serve(app, requests, stream, http2, end.watcher).await;
         }
-        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-        Err(_) => tracing::debug!("a TLS handshake took too long"),
+        Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
+        Some(Err(_)) | None => tracing::debug!("a TLS handshake took too long"),
     }
 }
 
@@ -218,14 +240,16 @@ impl Asked {
             tracing::info!(?problem, "refused");
             return problem.into_response_at(uri.path());
         }
-        let Ok(room) = self.requests.try_acquire_owned() else {
+        // Whoever looks after the server is answered also when it has its hands full.
+        let room = self.requests.try_acquire_owned();
+        if room.is_err() && !WATCHED.contains(&uri.path()) {
             return Problem::busy("too many requests are being answered")
                 .into_response_at(uri.path());
-        };
+        }
         let (app, reads) = (self.app, super::is_read(request.method()));
         // Gone with this future: whatever need not be finished can find out.
         let _waits = (!reads).then(|| {
-            let (waits, waiting) = tokio::sync::watch::channel(());
+            let (waits, waiting) = watch::channel(());
             request.extensions_mut().insert(Waiting(waiting));
             waits
         });

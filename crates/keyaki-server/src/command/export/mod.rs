@@ -24,7 +24,8 @@ use self::file::Part;
 use super::spaces::count;
 use super::{Failure, Verdict, print, runtime};
 use crate::args::{self, ExportFormat};
-use crate::client::{Client, encode, piece, with_body};
+use crate::client::{Client, piece, with_body};
+use crate::http::encode;
 
 /// How often a part is tried whose connection breaks, and how long it waits in between.
 const TRIES_MAX: u32 = 3;

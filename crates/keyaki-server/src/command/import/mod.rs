@@ -19,7 +19,8 @@ use self::source::Source;
 use super::spaces::count;
 use super::{Failure, Verdict, print, runtime};
 use crate::args::{Import, ImportFormat};
-use crate::client::{Client, encode, whole, with_body};
+use crate::client::{Client, whole, with_body};
+use crate::http::encode;
 
 /// Between tries, and twice as long each time.
 const WAITS_FIRST: Duration = Duration::from_millis(500);

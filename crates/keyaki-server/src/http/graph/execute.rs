@@ -1,7 +1,7 @@
 //! `/graph/operations/execute`: chains of operations. What a chain streams is sent as it is read, in bounded memory; what
 //! goes wrong before the first piece is a problem, and what does later ends the answer without its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -186,12 +186,14 @@ impl InBucket<'_> {
             let name = schema.group_by_id(group).map_or("", |group| group.name());
             (name.to_owned(), cells)
         };
+        let groups: BTreeMap<String, u64> =
+            budget.cells_by_group().into_iter().map(named).collect();
         let now_ms = self.call.app.clock.now_us() / 1000;
         let explained = Explained {
             operations: budget.operations_run(),
             results: budget.results_given(),
-            scanned: budget.cells_scanned(),
-            groups: budget.cells_by_group().into_iter().map(named).collect(),
+            scanned: groups.values().sum(),
+            groups,
             time_ms: now_ms.saturating_sub(budget.now_ms() as u64),
         };
         let bytes = serde_json::to_vec(&explained).expect("what is explained is JSON");

@@ -171,7 +171,7 @@ pub struct Explained {
     pub operations: u64,
     /// Items of its answer.
     pub results: u64,
-    /// Cells that were read.
+    /// Cells that were read and that the caller may see.
     pub scanned: u64,
     /// Those of each group; nothing of the others was read.
     pub groups: BTreeMap<String, u64>,

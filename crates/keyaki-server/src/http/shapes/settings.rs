@@ -50,12 +50,21 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     whole(&number).ok_or_else(|| D::Error::custom(NO_COUNT))
 }
 
+/// More than any number has that can be counted to.
+const DIGITS_MAX: usize = 20;
 const NO_COUNT: &str = "not a number of things that can be counted";
 
-/// Whole is what has no fraction: to JSON, `2.0` is `2`.
+/// Whole is what has no fraction: to JSON, `2.0` is `2`. It is judged as it is written, for nothing is to be rounded.
 fn whole<T: TryFrom<i64>>(number: &Number) -> Option<T> {
-    let exact = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
-    let whole = number.as_i64().or(exact.map(|number| number as i64))?;
+    let written = number.to_string();
+    let (mantissa, exponent) = match written.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<usize>().ok()?),
+        None => (&written[..], 0),
+    };
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = exponent.checked_sub(fraction.len()).filter(|zeros| *zeros < DIGITS_MAX)?;
+    let whole: i64 = format!("{integer}{fraction}{}", "0".repeat(zeros)).parse().ok()?;
     T::try_from(whole).ok()
 }
 
@@ -210,13 +219,12 @@ pub struct ChangesForm {
 }
 
 /// Which revisions are kept.
-#[derive(Default, Serialize, Deserialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = Retention)]
 pub enum RetentionForm {
     /// All.
-    #[default]
-    All,
+    All {},
     /// The latest ones, and the others for a while.
     Latest {
         #[serde(deserialize_with = "count")]
@@ -241,6 +249,12 @@ pub enum RetentionForm {
     },
 }
 
+impl Default for RetentionForm {
+    fn default() -> Self {
+        Self::All {}
+    }
+}
+
 impl From<&RevisionsOptions> for RevisionsForm {
     fn from(options: &RevisionsOptions) -> Self {
         Self {
@@ -248,7 +262,7 @@ impl From<&RevisionsOptions> for RevisionsForm {
             replay_window: options.replay_window,
             changes: ChangesForm { keep: options.changes.keep },
             retention: match options.retention {
-                RetentionOption::All => RetentionForm::All,
+                RetentionOption::All => RetentionForm::All {},
                 RetentionOption::Latest { count, grace } => RetentionForm::Latest { count, grace },
                 RetentionOption::Interval { count, interval } => {
                     RetentionForm::Interval { count, interval }
@@ -266,7 +280,7 @@ impl From<RevisionsForm> for RevisionsOptions {
             replay_window: form.replay_window,
             changes: ChangesOptions { keep: form.changes.keep },
             retention: match form.retention {
-                RetentionForm::All => RetentionOption::All,
+                RetentionForm::All {} => RetentionOption::All,
                 RetentionForm::Latest { count, grace } => RetentionOption::Latest { count, grace },
                 RetentionForm::Interval { count, interval } => {
                     RetentionOption::Interval { count, interval }
@@ -314,8 +328,23 @@ mod tests {
         );
         let latest = json!({"type": "latest", "count": 3.0});
         assert_eq!(kept::<RetentionForm>(latest), json!({"type": "latest", "count": 3}));
-        for bad in [json!(-1), json!(1.5), json!(1e300), json!(u64::MAX), json!("1")] {
-            assert!(serde_json::from_value::<QuotaForm>(json!({"items": bad})).is_err(), "{bad}");
+        for bad in [
+            "-1",
+            "1.5",
+            "1e300",
+            "18446744073709551615",
+            "\"1\"",
+            "0.99999999999999999999",
+            "2.00000000000000000001",
+            "1e-400",
+            "1.5e99999999999999999999",
+        ] {
+            let form = serde_json::from_str::<QuotaForm>(&format!("{{\"items\": {bad}}}"));
+            assert!(form.is_err(), "{bad}");
+        }
+        for (good, items) in [("1.50e1", 15), ("20e1", 200), ("0.0", 0), ("1E3", 1000)] {
+            let form = serde_json::from_str::<QuotaForm>(&format!("{{\"items\": {good}}}"));
+            assert_eq!(form.unwrap().items, Some(items), "{good}");
         }
         let acl = json!({"read": [[{"type": "role", "anyOf": ["*"]}, {"type": "pathRegExp", "re": "a"}]],
                          "write": [[{"type": "serviceSignature", "allOf": ["k"]}]]});

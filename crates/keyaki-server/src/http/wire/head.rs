@@ -1,6 +1,8 @@
 //! The head of a request (RFC 9112), line by line as it arrives, and to the letter: what proxies are known to read in
 //! two ways is refused here.
 
+use std::net::Ipv6Addr;
+
 use http::Uri;
 use http::uri::Authority;
 use memchr::memchr;
@@ -108,7 +110,9 @@ impl Head {
         let plain = target.starts_with(b"/")
             && target.len() < PLAIN_BYTES_MAX
             && target.iter().all(|byte| IS_PLAIN[usize::from(*byte)]);
-        match plain || (target.iter().all(u8::is_ascii_graphic) && Uri::try_from(target).is_ok()) {
+        // No fragment is ever sent.
+        let is_text = || target.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'#');
+        match plain || (is_text() && Uri::try_from(target).is_ok()) {
             true => Ok(()),
             false => Err(bad("the target is no address")),
         }
@@ -223,7 +227,20 @@ fn is_host(value: &[u8]) -> bool {
         [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
         _ => false,
     };
-    (plain && name > 0) || (Authority::try_from(value).is_ok() && !value.contains(&b'@'))
+    (plain && name > 0) || std::str::from_utf8(value).is_ok_and(is_strange_host)
+}
+
+/// A name with escapes or an address in brackets, perhaps with a port.
+fn is_strange_host(text: &str) -> bool {
+    let name_ends =
+        if text.starts_with('[') { text.find(']').map(|at| at + 1) } else { text.find(':') };
+    let (name, port) = text.split_at(name_ends.unwrap_or(text.len()));
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => Authority::try_from(name).is_ok() && !name.contains('@'),
+    };
+    is_name && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
 fn is_token(name: &[u8]) -> bool {

@@ -12,6 +12,8 @@ cases! {
     compressed_answers_have_tags_of_their_own,
     domains_and_buckets_are_conditional_too,
     a_bucket_may_require_conditions,
+    what_has_no_tag_is_there_all_the_same,
+    a_list_of_domains_changes_with_what_its_reader_sees,
 }
 
 fn items_are_created_updated_and_compared(server: &Server) {
@@ -119,7 +121,10 @@ fn domains_and_buckets_are_conditional_too(server: &Server) {
     let unchanged = server.ask("GET", domain).admin().with("If-None-Match", &shown_tag).send();
     assert_eq!(unchanged.status, 304);
 
-    assert_eq!(put(bucket, "If-None-Match", "*", &open_bucket()).status, 201);
+    let made = put(bucket, "If-None-Match", "*", &open_bucket());
+    assert_eq!(made.status, 201);
+    let same = server.ask("GET", bucket).admin().with("If-None-Match", made.etag()).send();
+    assert_eq!((same.status, same.etag()), (304, made.etag()), "it was told its tag");
     let changed = server.ask("GET", domain).admin().with("If-None-Match", &shown_tag).send();
     assert_eq!(changed.status, 200, "a domain shows its buckets");
     put(bucket, "If-None-Match", "*", &open_bucket()).demand_problem(412);
@@ -138,6 +143,31 @@ fn domains_and_buckets_are_conditional_too(server: &Server) {
     server.ask("GET", bucket).admin().send().demand_problem(404);
     assert_eq!(server.ask("DELETE", domain).admin().send().status, 204);
     server.ask("GET", domain).admin().send().demand_problem(404);
+}
+
+fn what_has_no_tag_is_there_all_the_same(server: &Server) {
+    server.with_bucket(open_bucket());
+    for path in ["/v1/d.example/b/", "/v1/d.example/b/_changes", "/openapi.json"] {
+        let ask = |name: &str, value: &str| server.ask("GET", path).with(name, value).send();
+        assert_eq!(ask("If-None-Match", "*").status, 304, "{path}");
+        ask("If-Match", "\"x\"").demand_problem(412);
+        assert_eq!(ask("If-Match", "*").status, 200, "{path}");
+        assert_eq!(ask("If-None-Match", "\"x\"").status, 200, "{path}");
+    }
+}
+
+fn a_list_of_domains_changes_with_what_its_reader_sees(server: &Server) {
+    let (open, hidden) = ("/v1/d.example", "/v1/hidden.d.example");
+    let mine = json!({"acl": {"read": [[{"type": "role", "anyOf": ["mine"]}]]}});
+    assert_eq!(server.ask("PUT", open).admin().json(&mine).status, 201);
+    let token = server.token("rita", &["mine"], &[]);
+    let before = server.ask("GET", "/v1/").bearer(&token).send();
+    assert_eq!(server.ask("PUT", hidden).admin().json(&json!({})).status, 201);
+    let list =
+        || server.ask("GET", "/v1/").bearer(&token).with("If-None-Match", before.etag()).send();
+    assert_eq!(list().status, 304, "what others have is nothing to rita");
+    assert_eq!(server.ask("PUT", hidden).admin().json(&mine).status, 200);
+    assert_eq!(list().status, 200);
 }
 
 fn a_bucket_may_require_conditions(server: &Server) {

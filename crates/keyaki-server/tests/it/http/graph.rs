@@ -21,6 +21,7 @@ cases! {
     paths_belong_to_types,
     schemas_may_grow_but_not_shrink,
     quotas_hold_for_graphs,
+    nobody_is_told_of_what_they_may_not_see,
     chains_that_write_count_once,
     what_gaffers_client_asks_about_a_graph,
     small_operations_answer,
@@ -413,6 +414,43 @@ fn quotas_hold_for_graphs(server: &Server) {
     );
     add(server, &json!([edge("a", "c", 1)])).demand_problem(507);
     assert_eq!(server.ask("GET", &at("g")).admin().send().value()["use"]["items"], 3);
+}
+
+fn nobody_is_told_of_what_they_may_not_see(server: &Server) {
+    with_graph(server);
+    let mut hidden = edge("a", "secret", 1);
+    hidden["properties"]["vis"] = json!("a");
+    let writer = server.token("wanda", &["editor"], &["a"]);
+    let elements = json!([hidden, edge("a", "b", 1), edge("a", "c", 1)]);
+    let chain = json!({"class": "AddElements", "input": elements});
+    let added = server.ask("POST", &execute("g")).bearer(&writer).json(&chain);
+    assert_eq!(added.status, 200, "{added:?}");
+    let job = json!({"class": "GetAllElements"});
+    let begun = server.ask("POST", &(at("g") + "/graph/jobs")).bearer(&writer).json(&job);
+    assert!(begun.status < 300, "{begun:?}");
+    let reader = server.token("rita", &["reader"], &[]);
+    let told = |token: &str| {
+        let changes = server.ask("GET", &(at("g") + "/_changes")).settled().bearer(token).send();
+        let changes = changes.value();
+        let told = changes["items"].as_array().unwrap().iter();
+        let mut told: Vec<String> = told
+            .map(|c| format!("{} {}", c["action"].as_str().unwrap(), c["after"]["elements"]))
+            .collect();
+        told.sort();
+        told
+    };
+    assert_eq!(told(&reader), ["add 2"]);
+    assert_eq!(told(&writer), ["add 1", "add 2", "job null"]);
+    let scanned = |vertex: &str| {
+        let chain =
+            json!({"class": "GetElements", "input": [{"class": "EntitySeed", "vertex": vertex}]});
+        let path = execute("g") + "?explain=true";
+        let mut told = server.ask("POST", &path).settled().bearer(&reader).json(&chain).value();
+        told["timeMs"] = Value::Null;
+        told
+    };
+    assert_eq!(scanned("secret"), scanned("nowhere"));
+    assert_eq!(scanned("b")["scanned"], 1);
 }
 
 fn chains_that_write_count_once(server: &Server) {

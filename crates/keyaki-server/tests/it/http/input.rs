@@ -164,6 +164,18 @@ fn problems_name_the_place(server: &Server) {
         ),
         (json!({"type": "revisions", "acl": {"write": [[role], 5]}}), "/acl/write/1"),
         (json!({"type": "revisions", "acl": {"write": [[["role", ["*"]]]]}}), "/acl/write/0/0"),
+        (
+            json!({"type": "revisions", "acl": {"read": [[{"type": 1, "anyOf": ["*"]}]]}}),
+            "/acl/read/0/0/type",
+        ),
+        (
+            json!({"type": "revisions", "options": {"retention": {"type": 0}}}),
+            "/options/retention/type",
+        ),
+        (
+            json!({"type": "revisions", "options": {"retention": {"type": "all", "count": 1}}}),
+            "/options/retention",
+        ),
         (json!({"type": "revisions", "quota": {"items": -1}}), "/quota/items"),
         (json!({"type": "revisions", "quota": [1, 2]}), "/quota"),
         (json!({"type": "graph", "options": {"shcema": {}}}), "/options/shcema"),

@@ -98,7 +98,10 @@ fn a_rename_shows_in_both_histories(server: &Server) {
         .with("If-None-Match", "*")
         .json(&json!({"from": "old", "to": "taken"}));
     refused.demand_problem(412);
-    assert_eq!(rename(json!({"from": "old", "to": "new"})).status, 201);
+    let renamed = rename(json!({"from": "old", "to": "new"}));
+    assert_eq!(renamed.status, 201);
+    let there = server.own(&format!("{BUCKET}/new"));
+    assert_eq!(renamed.header("location"), Some(&there[..]));
     let moved = server.ask("GET", &format!("{BUCKET}/new")).send();
     assert_eq!((moved.text(), moved.header("content-type")), ("content", Some("text/x-y")));
     server.ask("GET", &format!("{BUCKET}/old")).send().demand_problem(404);
@@ -166,6 +169,16 @@ fn listings_go_by_prefix_range_and_page(server: &Server) {
     assert_eq!(seen.len(), 6);
     let all = server.ask("GET", &format!("{BUCKET}/")).with("Accept", "application/x-ndjson");
     assert_eq!(all.settled().send().text().lines().count(), 6);
+    let first = server.ask("GET", &format!("{BUCKET}/?limit=4")).send().value();
+    let lines = |query: &str, accept: &str| {
+        server.ask("GET", &format!("{BUCKET}/{query}")).with("Accept", accept).send()
+    };
+    let rest = format!("?cursor={}", first["next"].as_str().unwrap());
+    assert_eq!(lines(&rest, "application/x-ndjson").text().lines().count(), 2);
+    lines("?cursor=x", "application/x-ndjson").demand_problem(400);
+    lines("?limit=4", "application/x-ndjson").demand_problem(400);
+    let rather = lines("", "application/x-ndjson;q=0.1, application/json");
+    assert_eq!(rather.header("content-type"), Some("application/json"));
     server.ask("DELETE", &format!("{BUCKET}/c")).admin().send();
     assert_eq!(keys("?from=c"), ["ä"], "what is deleted is not listed");
     server.ask("GET", &format!("{BUCKET}/?limit=0")).send().demand_problem(400);
