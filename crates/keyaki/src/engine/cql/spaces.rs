@@ -144,8 +144,8 @@ impl Inner {
         Err(Error::unavailable("too many make spaces at once"))
     }
 
-    /// Whether a transaction without an answer has listed our row. The same row is inserted once more: then either
-    /// it is there, or it was.
+    /// Whether a transaction without an answer has listed our rows, of which this is one. Another transaction comes first:
+    /// behind it, either they are there or they never will be.
     async fn is_listed_as(&self, link: &Link, id: SpaceId, ours: Uuid) -> Result<bool> {
         let sort = id.0.to_be_bytes();
         let place = (OWN_BUCKET, SPACES, OWN, &sort[..]);
