@@ -32,6 +32,8 @@ pub struct Errand<'a> {
     pub intent: Intent,
     /// What follows, in the order of keys.
     pub dependents: Vec<(&'a [u8], StoredWrite<'a>)>,
+    /// Complete commits whose intents leave when this one's is written; they stay here if it is not.
+    pub leaving: Vec<Departure>,
     /// What stands against it.
     pub judge: &'a FullJudge<'a>,
 }
@@ -72,18 +74,22 @@ impl Inner {
             proposal,
             intent: Intent::of(&sealed, &self.spaces)?,
             dependents: sealed.dependents().collect(),
+            leaving: Vec::new(),
             judge: &|found, owners| self.refusals(&sealed, owners, found),
         };
         if self.join(&link, sealed.tid()).await? == Leave::TooEarly {
             return Ok(Outcome::Stale);
         }
+        errand.leaving = self.departing.leaving_with(sealed.tid());
         let (decided, end) = self.carry_out(&link, &mut errand).await;
-        let intent = errand.intent;
+        let Errand { intent, mut leaving, .. } = errand;
         drop(turn);
         if matches!((end, &intent.records), (End::Complete, Recorded::Here(_))) {
-            self.depart(link, Departure { intent, _held: (room, hold) });
+            leaving.push(Departure { intent, _held: (room, hold) });
+            self.depart(&link, leaving);
             return decided.map(answer);
         }
+        self.depart(&link, leaving);
         // The intent's end need not be waited for; until then nobody takes the commit for settled.
         tokio::spawn(async move {
             let carried = (room, hold, sealed);
@@ -136,8 +142,10 @@ impl Inner {
         self.list_span(link, tid).await?;
         // Meanwhile the home is made ready to decide.
         let ready = self.make_ready(link, &errand.proposal);
-        let written = errand.intent.write(link, &errand.dependents);
+        let gone: Vec<Tid> = errand.leaving.iter().map(|departure| departure.intent.tid).collect();
+        let written = errand.intent.write(link, &errand.dependents, &gone);
         let (_, found) = futures_util::future::try_join(written, ready).await?;
+        errand.leaving.clear();
         if !self.nodes.may_commit(tid, self.settings.lease) {
             return Ok(Decision::Stale);
         }

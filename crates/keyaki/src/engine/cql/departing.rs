@@ -1,5 +1,6 @@
-//! Intents of complete commits, which go together: one request deletes all that lie in one partition. No caller waits
-//! for that; until then the commits don't count as settled.
+//! Intents of complete commits, which leave together: with the next intent that is written to their partition, in one
+//! request and one change of it, or by themselves if none comes soon. No caller waits for that; until then the commits
+//! don't count as settled.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,9 +10,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Inner;
 use super::cluster::{Batched, Link};
 use super::commit::End;
-use super::intent::{Intent, at};
-use super::own::{self, OWN};
-use super::statements::Arg;
+use super::intent::{self, Intent};
+use super::own;
+use crate::cell::Tid;
 use crate::engine::Stamp;
 use crate::error::Result;
 
@@ -30,27 +31,46 @@ pub struct Departure {
 
 /// Those that wait for each other.
 #[derive(Default)]
-pub struct Departing(Mutex<Vec<Departure>>);
+pub struct Departing(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    departures: Vec<Departure>,
+    /// Whether somebody will come for them in time.
+    fetched: bool,
+}
 
 impl Departing {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Departure>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes those that can leave with the intent of a commit.
+    pub fn leaving_with(&self, tid: Tid) -> Vec<Departure> {
+        let partition = own::intent_of(tid);
+        let mut waiting = self.waiting();
+        let same = |departure: &mut Departure| own::intent_of(departure.intent.tid) == partition;
+        waiting.departures.extract_if(.., same).take(TOGETHER).collect()
     }
 }
 
 impl Inner {
-    /// Deletes an intent soon.
-    pub(super) fn depart(self: Arc<Self>, link: Arc<Link>, departure: Departure) {
-        let first = {
+    /// Deletes intents soon.
+    pub(super) fn depart(self: &Arc<Self>, link: &Arc<Link>, departures: Vec<Departure>) {
+        if departures.is_empty() {
+            return;
+        }
+        let fetched = {
             let mut waiting = self.departing.waiting();
-            waiting.push(departure);
-            waiting.len() == 1
+            waiting.departures.extend(departures);
+            std::mem::replace(&mut waiting.fetched, true)
         };
-        if first {
+        if !fetched {
+            let (inner, link) = (self.clone(), link.clone());
             tokio::spawn(async move {
                 tokio::time::sleep(APART).await;
-                let all = std::mem::take(&mut *self.departing.waiting());
-                self.delete_intents(&link, all).await;
+                let all = std::mem::take(&mut *inner.departing.waiting());
+                inner.delete_intents(&link, all.departures).await;
             });
         }
     }
@@ -68,14 +88,11 @@ impl Inner {
 }
 
 async fn delete_together(link: &Link, some: &[Departure]) -> Result<()> {
-    let tids = some.iter().map(|departure| departure.intent.tid);
-    let places: Vec<_> = tids.map(|tid| (own::intent_of(tid), tid)).collect();
-    for same in places.chunk_by(|a, b| a.0 == b.0) {
+    let tids: Vec<Tid> = some.iter().map(|departure| departure.intent.tid).collect();
+    for same in tids.chunk_by(|a, b| own::intent_of(*a) == own::intent_of(*b)) {
+        let partition = own::intent_of(same[0]);
         let mut batch = Batched::default();
-        for (partition, tid) in same {
-            let row = [Arg::Long(at(*tid)), Arg::Int(OWN), Arg::Bytes(partition), Arg::Tid(*tid)];
-            batch.push(&link.statements.delete_derived, row);
-        }
+        intent::delete_in(&mut batch, link, &partition, same);
         link.blind_batch(batch).await?;
     }
     Ok(())

@@ -12,9 +12,10 @@
 //! put and deleted at the commit's own time: of two writes at one time a delete wins, so no late put brings an
 //! intent back, and of two puts the greater value, so the number of parts replaces the 0.
 
-use super::cluster::Link;
+use super::cluster::{Batched, Link};
 use super::fault;
 use super::own::{self, OWN};
+use super::statements::Arg;
 use super::wire::{Reader, put_bytes};
 use crate::cell::{Tid, Value, key};
 use crate::engine::commit::{Home, Sealed, SealedClaim, StoredWrite};
@@ -96,18 +97,23 @@ impl Intent {
         })
     }
 
-    /// Writes it with its records.
+    /// Writes it with its records, and deletes those of complete commits that lie in its partition.
     ///
     /// # Errors
     /// Those of the cluster.
-    pub async fn write(&mut self, link: &Link, records: &[(&[u8], StoredWrite<'_>)]) -> Result<()> {
+    pub async fn write(
+        &mut self,
+        link: &Link,
+        records: &[(&[u8], StoredWrite<'_>)],
+        gone: &[Tid],
+    ) -> Result<()> {
         let (mut buffer, mut parts) = (Vec::new(), 0);
         for record in records {
             append_record(&mut buffer, *record);
             if buffer.len() >= PART_BYTES {
                 if parts == 0 {
                     self.records = Recorded::Growing;
-                    self.put(link).await?;
+                    self.put(link, &[]).await?;
                 }
                 self.put_part(link, parts, &buffer).await?;
                 parts += 1;
@@ -116,11 +122,11 @@ impl Intent {
         }
         if parts == 0 {
             self.records = Recorded::Here(buffer);
-            return self.put(link).await;
+            return self.put(link, gone).await;
         }
         self.put_part(link, parts, &buffer).await?;
         self.records = Recorded::Parts(parts + 1);
-        self.put(link).await
+        self.put(link, gone).await
     }
 
     /// The intent of a commit, if it is still there.
@@ -249,10 +255,19 @@ impl Intent {
         Some(Self { tid, home, claims, records })
     }
 
-    async fn put(&self, link: &Link) -> Result<()> {
+    async fn put(&self, link: &Link, gone: &[Tid]) -> Result<()> {
         let (partition, value) = (own::intent_of(self.tid), self.encode());
-        let row = (OWN, &partition[..], &self.tid.as_bytes()[..], &value[..], self.at());
-        link.blind(&link.statements.put_derived, row).await
+        if gone.is_empty() {
+            let row = (OWN, &partition[..], &self.tid.as_bytes()[..], &value[..], self.at());
+            return link.blind(&link.statements.put_derived, row).await;
+        }
+        let place = [Arg::Int(OWN), Arg::Bytes(&partition)];
+        let put =
+            [place[0], place[1], Arg::Tid(self.tid), Arg::Bytes(&value), Arg::Long(self.at())];
+        let mut batch = Batched::default();
+        batch.push(&link.statements.put_derived, put);
+        delete_in(&mut batch, link, &partition, gone);
+        link.blind_batch(batch).await
     }
 
     async fn put_part(&self, link: &Link, number: u32, records: &[u8]) -> Result<()> {
@@ -263,6 +278,14 @@ impl Intent {
 
     fn at(&self) -> i64 {
         at(self.tid)
+    }
+}
+
+/// Deletes intents that lie in one partition.
+pub fn delete_in<'a>(batch: &mut Batched<'a>, link: &Link, partition: &'a [u8], gone: &[Tid]) {
+    for tid in gone {
+        let row = [Arg::Long(at(*tid)), Arg::Int(OWN), Arg::Bytes(partition), Arg::Tid(*tid)];
+        batch.push(&link.statements.delete_derived, row);
     }
 }
 

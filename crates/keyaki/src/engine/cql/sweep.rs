@@ -172,8 +172,9 @@ impl Inner {
             claims: Vec::new(),
             records: Recorded::Here(Vec::new()),
         };
+        let dependents = dependents.collect();
         let mut errand =
-            Errand { proposal, intent, dependents: dependents.collect(), judge: &judge };
+            Errand { proposal, intent, dependents, leaving: Vec::new(), judge: &judge };
         let decided = if errand.proposal.pending {
             let (decided, end) = self.carry_out(link, &mut errand).await;
             self.close(link, &errand.intent, end).await;
