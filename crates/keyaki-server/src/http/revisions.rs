@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use keyaki::bucket::revisions::{Content, Rename, Revision, When, Written};
+use keyaki::bucket::revisions::{Content, Rename, Revision, Revisions, When, Written};
 use keyaki::bucket::{Caller, Request};
 use keyaki::catalog::Access;
 use keyaki::store::Operation;
@@ -211,7 +211,7 @@ impl InBucket<'_> {
     pub(super) async fn put(&self, key: &str, body: Body) -> Answer {
         let only_changed = flag(self.headers(), "keyaki-only-if-changed")?;
         let call = self.call;
-        let most = call.app.limits.body_bytes.min(self.open.revisions()?.content_bytes_max());
+        let most = call.app.limits.body_bytes.min(Revisions::CONTENT_BYTES_MAX);
         let (content_type, headers) =
             (content_type(self.headers())?, stored_headers(self.headers())?);
         let visibility =

@@ -96,9 +96,12 @@ pub trait Engine: Send + Sync {
         1
     }
 
-    /// The most bytes that the home writes of one commit may have.
-    fn home_bytes_max(&self) -> usize {
-        COMMIT_BYTES_MAX
+    /// Sees to it that all that follows from the latest commit of a home can be read, whoever made it.
+    ///
+    /// # Errors
+    /// `Unavailable` if it can't be made sure now.
+    async fn follow_up(&self, _home: &Home) -> Result<()> {
+        Ok(())
     }
 
     /// A bucket id that was never given before.

@@ -104,9 +104,10 @@ impl Closed<'_> {
         let chunks = self.sibling(record, CHUNKS)?;
         let mut length = 0;
         let said = chunk::Head::decode(head.payload())?;
+        let there = chunk::partition(&head.partition(), head.sort(), head.time());
         for number in 0..said.chunks() {
-            let at = chunk::place(head.sort(), head.time(), number as u32);
-            let Some(found) = self.inspection.find(chunks, &head.partition(), &at)? else { break };
+            let number = (number as u32).to_be_bytes();
+            let Some(found) = self.inspection.find(chunks, &there, &number)? else { break };
             length += ValueRef::decode(&found)?.payload.len() as u64;
         }
         match length == said.length {
@@ -117,11 +118,13 @@ impl Closed<'_> {
 
     fn chunk(&self, record: &SpaceRecord, cell: &CellRef<'_>) -> Result<()> {
         let damaged = |bad| Error::corrupt("key of a chunk is damaged").because(bad);
-        let mut parts = PartsReader::new(cell.sort());
+        let partition = cell.partition();
+        let mut parts = PartsReader::new(&partition);
+        let home = parts.bytes().map_err(damaged)?;
         let sort = parts.bytes().map_err(damaged)?;
         let time = Time::from_micros(parts.u64().map_err(damaged)?);
         let primary = self.sibling(record, PRIMARY)?;
-        if let Some(found) = self.inspection.find(primary, &cell.partition(), &sort)? {
+        if let Some(found) = self.inspection.find(primary, &home, &sort)? {
             let head = ValueRef::decode(&found)?;
             if head.flags.contains(chunk::HEAD) && head.time == time {
                 return Ok(());

@@ -1,8 +1,9 @@
-//! Large values: a head among the primaries, and chunks of bounded size in a space beside it.
+//! Large values: a head among the primaries, and chunks of bounded size that follow from it.
 //!
-//! The head's payload is the length of the whole (u64) and of a chunk (u32), big endian. A chunk
-//! lies at `sort as a part | commit time of the head (u64) | number (u32)` in the same partition, so
-//! that two versions never share one, and goes in the commit that replaces its head.
+//! The head's payload is the length of the whole (u64) and of a chunk (u32), big endian. Its chunks have a partition of
+//! their own, `partition of the head as a part | its sort as a part | its commit time (u64)`, so that two versions never
+//! share one, and lie there by number (u32). They are dependents: however large a value is, little is decided with its
+//! home. They go in the commit that replaces their head.
 
 use super::Bucket;
 use super::commit::Previous;
@@ -52,16 +53,9 @@ impl Head {
     }
 }
 
-/// Where the chunks of a head are; numbers follow.
-pub fn prefix(sort: &[u8], time: Time) -> Vec<u8> {
-    Parts::new().bytes(sort).u64(time.micros()).into_bytes()
-}
-
-/// Where one chunk is.
-pub fn place(sort: &[u8], time: Time, number: u32) -> Vec<u8> {
-    let mut at = prefix(sort, time);
-    at.extend_from_slice(&number.to_be_bytes());
-    at
+/// Where the chunks of a head are, each at its number.
+pub fn partition(home: &[u8], sort: &[u8], time: Time) -> Vec<u8> {
+    Parts::new().bytes(home).bytes(sort).u64(time.micros()).into_bytes()
 }
 
 /// Writes the chunks of a value; answers the payload of its head.
@@ -72,10 +66,10 @@ pub fn put(
     value: Value<'_>,
     most: usize,
 ) -> Vec<u8> {
-    let time = commit.tid().time();
+    let there = partition(&commit.home().partition, sort, commit.tid().time());
     for (number, part) in value.payload.chunks(most).enumerate() {
         let chunk = Value { flags: Flags::CHUNK, visibility: value.visibility, payload: part };
-        commit.write(space, &place(sort, time, number as u32), Write::Put(chunk));
+        commit.dependent(space, &there, &(number as u32).to_be_bytes(), Write::Put(chunk));
     }
     Head { length: value.payload.len() as u64, chunk: most as u32 }.encode()
 }
@@ -90,8 +84,9 @@ pub fn delete(
     let Previous::Stored(stored) = previous else { return Ok(()) };
     let value = ValueRef::decode(stored)?;
     if value.flags.contains(HEAD) {
+        let there = partition(&commit.home().partition, sort, value.time);
         for number in 0..Head::decode(value.payload)?.chunks() {
-            commit.write(space, &place(sort, value.time, number as u32), Write::Delete);
+            commit.dependent(space, &there, &(number as u32).to_be_bytes(), Write::Delete);
         }
     }
     Ok(())
@@ -100,12 +95,12 @@ pub fn delete(
 /// The whole value of a head; `None` if chunks are missing.
 pub async fn read(
     bucket: &Bucket,
-    partition: &[u8],
+    home: &[u8],
     sort: &[u8],
     head: &ValueRef<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let length = Head::decode(head.payload)?.length;
-    let request = ScanRequest::prefix(bucket.chunks, partition, &prefix(sort, head.time));
+    let request = ScanRequest::partition(bucket.chunks, partition(home, sort, head.time));
     let mut scan = bucket.engine().scan(request).await?;
     let mut whole = Vec::new();
     while let Some(block) = scan.next_block().await? {

@@ -11,7 +11,7 @@ use super::replay::{Operation, Remembered};
 use super::view::View;
 use crate::cell::visibility::{Authorisations, Decisions};
 use crate::cell::{Tid, Value, ValueRef};
-use crate::engine::{Commit, Condition, Expect, Refusal, Route, SpaceId, Write};
+use crate::engine::{Commit, Condition, Expect, Home, Refusal, Route, SpaceId, Write};
 use crate::error::{Error, Result};
 
 /// What became of a draft.
@@ -255,6 +255,7 @@ impl Bucket {
     ) -> Result<Option<Vec<u8>>> {
         let Some(mut stored) = self.stored(partition, sort).await? else { return Ok(None) };
         let mut decisions = Decisions::new(authorisations.clone());
+        let mut followed = false;
         loop {
             let value = ValueRef::decode(&stored)?;
             if !decisions.visible(value.visibility) {
@@ -270,10 +271,15 @@ impl Bucket {
             if let Some(whole) = Box::pin(chunk::read(self, partition, sort, &value)).await? {
                 return Ok(Some(whole));
             }
-            // Chunks go only with their head: it must have changed since it was read.
+            // Chunks go only with their head: it has changed since it was read, or they are still to come.
             match self.stored(partition, sort).await? {
-                Some(now) if now == stored => return Err(chunk::missing(partition, sort)),
-                Some(now) => stored = now,
+                Some(now) if now != stored => stored = now,
+                Some(_) if followed => return Err(chunk::missing(partition, sort)),
+                Some(_) => {
+                    let home = Home { bucket: self.id, partition: partition.to_vec() };
+                    self.engine().follow_up(&home).await?;
+                    followed = true;
+                }
                 None => return Ok(None),
             }
         }

@@ -241,7 +241,7 @@ fn standard_spaces(id: BucketId, spec: &BucketSpec) -> Vec<SpaceSpec> {
     };
     vec![
         SpaceSpec::home(id, PRIMARY),
-        SpaceSpec::home(id, CHUNKS),
+        SpaceSpec::derived(id, CHUNKS),
         aging(SpaceSpec::home(id, REPLAY), spec.replay_window),
         aging(SpaceSpec::derived(id, CHANGES), spec.changes_kept),
         SpaceSpec::derived(id, VIEWS),

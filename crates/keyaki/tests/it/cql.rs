@@ -19,6 +19,7 @@ mod conformance; // the table of what every engine must do
 mod graph; // graphs: the cases that every engine has
 mod guarded; // a cluster that wants a password
 mod history; // whether what was recorded could have happened
+mod large; // values beyond one transaction
 mod leavers; // processes that end in good order
 mod ledger; // what the fault tests write
 mod lost; // answers that never arrive

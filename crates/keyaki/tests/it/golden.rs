@@ -220,13 +220,13 @@ const CELLS: [(&str, &str, &str); 12] = [
          'vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv' 'hello'",
     ),
     (
-        "first chunk: sort of the head, time of the head, number",
-        "00000005 'home' 00  'big' 00 00060a24184c06c0 00000000",
+        "first chunk: partition, sort and time of the head; number",
+        "00000005 'home' 0101 'big' 0101 0101 060a24184c06c0 00 00000000",
         "01 04 00060a24184c06c0 00 '0123456789'",
     ),
     (
         "second chunk",
-        "00000005 'home' 00  'big' 00 00060a24184c06c0 00000001",
+        "00000005 'home' 0101 'big' 0101 0101 060a24184c06c0 00 00000001",
         "01 04 00060a24184c06c0 00 'ab'",
     ),
     (
@@ -271,21 +271,21 @@ async fn files() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path()).await;
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
-    assert_eq!(read("KEYAKI"), "keyaki format 1\n");
+    assert_eq!(read("KEYAKI"), "keyaki format 2\n");
     assert_eq!(read("LOCK"), "keyaki lock\n");
     let spaces = read("SPACES");
     let (first, lines) = spaces.split_once('\n').unwrap();
     let checksum = &hex(blake3::hash(lines.as_bytes()).as_bytes())[..32];
     assert_eq!(first, format!("keyaki spaces 1 {checksum}"));
     assert_eq!(lines, SPACES);
-    assert_eq!(first, "keyaki spaces 1 e0e01be353d22cdc31ba152c85cac915");
+    assert_eq!(first, "keyaki spaces 1 2a64b1de0d6942638cb205eb5a87b76c");
 }
 
 const SPACES: &str = r#"{"id":1,"spec":{"bucket":1,"kind":"derived","label":"quarantine"}}
 {"id":2,"spec":{"bucket":1,"kind":"derived","label":"lists","merge":{"name":"never"}}}
 {"id":3,"spec":{"bucket":1,"kind":"home","label":"judged","keep":{"name":"nothing"},"quarantine":1},"retired":true}
 {"id":4,"spec":{"bucket":1,"kind":"home","label":"primary"}}
-{"id":5,"spec":{"bucket":1,"kind":"home","label":"chunks"}}
+{"id":5,"spec":{"bucket":1,"kind":"derived","label":"chunks"}}
 {"id":6,"spec":{"bucket":1,"kind":"home","label":"replay","keep":{"name":"age","parameters":"3600000000"}}}
 {"id":7,"spec":{"bucket":1,"kind":"derived","label":"changes"}}
 {"id":8,"spec":{"bucket":1,"kind":"derived","label":"views"}}

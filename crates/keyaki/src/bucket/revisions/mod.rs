@@ -28,7 +28,7 @@ use std::time::Duration;
 use crate::bucket::{CommonOptions, Meter, Usage};
 use crate::cell::Tid;
 use crate::cell::parts::Parts;
-use crate::engine::SpaceSpec;
+use crate::engine::{COMMIT_BYTES_MAX, SpaceSpec};
 use crate::error::Result;
 use crate::store::{Bucket, BucketSpec, View};
 
@@ -87,10 +87,7 @@ impl Revisions {
     }
 
     /// The most bytes that content may have: it is written with all that belongs to it in one commit.
-    #[must_use]
-    pub fn content_bytes_max(&self) -> usize {
-        self.bucket.store().engine().home_bytes_max() - BESIDE_CONTENT
-    }
+    pub const CONTENT_BYTES_MAX: usize = COMMIT_BYTES_MAX - BESIDE_CONTENT;
 
     /// How much it holds.
     ///

@@ -61,7 +61,9 @@ impl Inner {
             }
             Recorded::Parts(parts) => {
                 for number in 0..*parts {
-                    let records = intent.part(link, number).await?;
+                    let Some(records) = intent.part(link, number).await? else {
+                        return self.await_end(link, intent).await;
+                    };
                     self.apply(link, intent.tid, &intent::records(&records)?).await?;
                 }
                 Ok(())
@@ -69,6 +71,17 @@ impl Inner {
             Recorded::Growing => Err(Error::corrupt("a commit took before its intent was whole")
                 .with("commit", intent.tid)),
         }
+    }
+
+    /// Waits for whoever has deleted a part of an intent: what it says is done by then, and the intent follows its parts.
+    async fn await_end(&self, link: &Link, intent: &Intent) -> Result<()> {
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            if Intent::find(link, intent.tid).await?.is_none() {
+                return Ok(());
+            }
+        }
+        Err(Error::corrupt("a part of an intent is missing").with("commit", intent.tid))
     }
 
     /// Writes dependents, which are in the order of their keys, and lists their partitions: until both are done

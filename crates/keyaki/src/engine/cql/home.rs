@@ -16,7 +16,7 @@ use std::time::Instant;
 use super::Inner;
 use super::cluster::{Batched, Link};
 use super::fault::{self, Fate};
-use super::own::OWN;
+use super::own::{NOTHING, OWN};
 use super::statements::Arg;
 use crate::cell::{Tid, Time, key};
 use crate::engine::commit::{Expect, Home, Refusal, StoredWrite, space_of};
@@ -28,7 +28,7 @@ pub const DONE: &[u8] = b"done";
 /// A mark of one that never will.
 pub const ABORTED: &[u8] = b"aborted";
 /// The most bytes of one transaction: Cassandra takes 16 MiB, with what it adds.
-pub const TRANSACTION_BYTES_MAX: usize = 15 << 20;
+const TRANSACTION_BYTES_MAX: usize = 15 << 20;
 const TRANSACTION_CELLS_MAX: usize = 60_000;
 /// Marks older than this are forgotten; intents are settled long before.
 const MARKS_KEPT_US: u64 = 24 * 3_600 * 1_000_000;
@@ -289,16 +289,27 @@ impl Inner {
         Ok(row.and_then(|(mark,)| mark))
     }
 
+    /// Completes the latest commit of a partition.
+    pub(super) async fn finish_latest(&self, link: &Link, home: &Home) -> Result<()> {
+        let mut found = self.found(link, home, vec![(OWN, NOTHING)]).await?;
+        self.complete_found(link, &mut found).await
+    }
+
     /// Reads a partition as far as a proposal goes.
     pub(super) async fn look(&self, link: &Link, proposal: &Proposal<'_>) -> Result<Found> {
         let mark = proposal.tid.as_bytes();
-        let mut places: Vec<(i32, &[u8])> = vec![(OWN, &[]), (OWN, mark)];
+        let mut places: Vec<(i32, &[u8])> = vec![(OWN, NOTHING), (OWN, mark)];
         for stored in &proposal.looks_at {
             places.push((space_of(stored).0 as i32, sort_of(stored)?));
         }
         places.sort_unstable();
         places.dedup();
-        let (bucket, partition) = (proposal.home.bucket.0 as i64, &proposal.home.partition[..]);
+        self.found(link, proposal.home, places).await
+    }
+
+    /// Some rows of a partition, its head among them.
+    async fn found(&self, link: &Link, home: &Home, places: Vec<(i32, &[u8])>) -> Result<Found> {
+        let (bucket, partition) = (home.bucket.0 as i64, &home.partition[..]);
         let rows = link.read(&link.statements.home_rows, (bucket, partition, places)).await?;
         let mut found = Found { latest: None, pending: None, barred: false, cells: HashMap::new() };
         let rows = rows.rows::<HomeRow<'_>>().map_err(fault::misread)?;

@@ -142,20 +142,16 @@ impl Intent {
         Self::decode(tid, value).map(Some)
     }
 
-    /// The records of one of its parts.
+    /// The records of one of its parts; `None` if somebody ends it.
     ///
     /// # Errors
-    /// Those of the cluster; `Corrupt` if it is missing.
-    pub async fn part(&self, link: &Link, number: u32) -> Result<Vec<u8>> {
+    /// Those of the cluster.
+    pub async fn part(&self, link: &Link, number: u32) -> Result<Option<Vec<u8>>> {
         let (partition, sort) = (own::part(self.tid, number), number.to_be_bytes());
         let key = (OWN, &partition[..], &sort[..]);
         let rows = link.read(&link.statements.derived_row, key).await?;
-        match rows.maybe_first_row::<(Vec<u8>,)>().map_err(fault::misread)? {
-            Some((records,)) => Ok(records),
-            None => Err(Error::corrupt("a part of an intent is missing")
-                .with("commit", self.tid)
-                .with("part", number)),
-        }
+        let found = rows.maybe_first_row::<(Vec<u8>,)>().map_err(fault::misread)?;
+        Ok(found.map(|(records,)| records))
     }
 
     /// Deletes it, parts first: a row without parts could not be finished.

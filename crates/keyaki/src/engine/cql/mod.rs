@@ -24,7 +24,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt};
 use tokio::sync::Semaphore;
 
-use super::commit::{Commit, Outcome};
+use super::commit::{Commit, Home, Outcome};
 use super::rules::{RuleSpec, Rules};
 use super::scan::{Scan, ScanRequest, Split};
 use super::sight::Sight;
@@ -285,8 +285,9 @@ impl Engine for CqlEngine {
         self.inner.settings.view_shards.max(1)
     }
 
-    fn home_bytes_max(&self) -> usize {
-        home::TRANSACTION_BYTES_MAX
+    async fn follow_up(&self, home: &Home) -> Result<()> {
+        let link = self.inner.cluster.link().await?;
+        self.inner.finish_latest(link, home).await
     }
 
     async fn new_bucket(&self) -> Result<BucketId> {

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::settings::{CqlSettings, Replication};
 
 /// The version of this layout.
-pub const FORMAT: &[u8] = b"1";
+pub const FORMAT: &[u8] = b"2";
 /// A replica that has just died is not waited for long.
 const OPTIONS: &str = "speculative_retry = '50ms'";
 /// A read that repaired the rows it read, and no others, would leave a replica with half of a transaction. Where there is
