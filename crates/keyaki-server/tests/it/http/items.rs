@@ -13,6 +13,7 @@ cases! {
     of_many_renames_one_takes,
     a_rename_and_a_conditional_write_do_not_both_take,
     content_comes_back_byte_for_byte_with_its_headers,
+    content_may_be_large_on_every_engine,
     history_is_read_by_tid_and_by_time,
     a_rename_shows_in_both_histories,
     retention_holds_at_once,
@@ -52,6 +53,17 @@ fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
             server.ask("PUT", ITEM).admin().with(&format!("Keyaki-Store-{name}"), "x").text("y");
         smuggled.demand_problem(400);
     }
+}
+
+fn content_may_be_large_on_every_engine(server: &Server) {
+    server.with_bucket(open_bucket());
+    let most: Vec<u8> = (0..251).cycle().take(32 << 20).collect();
+    let put = |bytes: &[u8]| {
+        server.ask("PUT", ITEM).admin().with("Content-Type", "image/x-odd").body(bytes)
+    };
+    assert_eq!(put(&most).status, 201);
+    assert!(server.ask("GET", ITEM).send().bytes == most, "not what was written");
+    put(&[&most[..], b"x"].concat()).demand_problem(413);
 }
 
 fn history_is_read_by_tid_and_by_time(server: &Server) {
