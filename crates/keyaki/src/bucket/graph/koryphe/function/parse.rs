@@ -133,7 +133,7 @@ fn on_tuples(spec: &Spec<'_>) -> Result<Option<Function>> {
 /// Those without fields that matter.
 fn simple(name: &str) -> Option<Function> {
     Some(match name {
-        "Identity" | "MapToTuple" | "ToElementTuple" | "ToPropertiesTuple" => Function::Identity,
+        "Identity" | "ToElementTuple" | "ToPropertiesTuple" => Function::Identity,
         "ToNull" => Function::ToNull,
         "ToString" => Function::To(Class::String),
         "ToLong" => Function::To(Class::Long),
@@ -145,7 +145,7 @@ fn simple(name: &str) -> Option<Function> {
         "ToList" => Function::To(Class::ArrayList),
         "ToSingletonTreeSet" => Function::ToSingletonTreeSet,
         "EdgeIdExtractor" => Function::EdgeIds,
-        "ToTuple" => Function::ToTuple,
+        "ToTuple" | "MapToTuple" => Function::ToTuple,
         "ToFreqMap" | "IterableToFreqMap" => Function::ToFreqMap,
         "Multiply" => Function::Multiply,
         "Divide" => Function::Divide,

@@ -37,6 +37,12 @@ impl Predicate {
             Self::IsMoreThan(bound, _) | Self::IsLessThan(bound, _) => {
                 takes(classes, &[bound.class().unwrap_or(Class::Comparable)]).map(|_| ())
             }
+            Self::SketchIsLessThan(..) => match takes(classes, &[Class::Object])?[0] {
+                Some(class) if !matches!(class, Class::HyperLogLogPlus | Class::HllSketch) => {
+                    Err(not_taken(class))
+                }
+                _ => Ok(()),
+            },
             Self::InRange(_) | Self::InTimeRange(_) => match classes.len() {
                 1 | 2 => Ok(()),
                 count => Err(wrong_number(1, count)),
@@ -77,7 +83,6 @@ fn takes(classes: &[Option<Class>], wanted: &[Class]) -> Result<Vec<Option<Class
     }
     for (class, wanted) in classes.iter().zip(wanted) {
         if let Some(class) = class
-            && *class != Class::Object
             && !class.is_a(*wanted)
         {
             return Err(not_taken(*class).with("wanted", wanted.full_name()));
