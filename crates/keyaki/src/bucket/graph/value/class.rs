@@ -233,8 +233,8 @@ impl Value {
             Self::String(_) => Class::String,
             Self::Bytes(_) => Class::Bytes,
             Self::List(list) => match list.kind {
-                ListKind::List => Class::ArrayList,
                 ListKind::Array => Class::Array,
+                _ => Class::ArrayList,
             },
             Self::Set(set) => match set.kind {
                 SetKind::Tree => Class::TreeSet,

@@ -18,7 +18,7 @@
 //! byte for its class goes first (the numbers in `TAGS`), 00 for nothing. Varints are LEB128.
 
 use super::{
-    Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
+    Class, FreqMap, HyperLogLog, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
 };
 use crate::error::{Error, Result};
 
@@ -193,7 +193,7 @@ fn decode_content(bytes: &mut &[u8], class: Class, depth: usize) -> Result<Value
         Class::ArrayList => Value::list(decode_items(bytes, depth)?),
         Class::Array => {
             let items = decode_items(bytes, depth)?;
-            Value::List(Box::new(List { kind: ListKind::Array, items }))
+            Value::listed(ListKind::Array, items)
         }
         Class::TreeSet => decode_set(bytes, SetKind::Tree, depth)?,
         Class::HashSet => decode_set(bytes, SetKind::Hash, depth)?,

@@ -12,6 +12,36 @@ pub enum ListKind {
     List,
     /// `Object[]`
     Array,
+    /// `java.util.Arrays$ArrayList`
+    Fixed,
+    /// The keys of a map.
+    Keys(MapKind),
+    /// The values of a map.
+    Values(MapKind),
+    /// What a predicate left, as Koryphe has it.
+    Filtered,
+    /// What a function made, as Koryphe has it.
+    Mapped,
+}
+
+impl ListKind {
+    /// The name that Java shows, which for some is one that nobody can ask for.
+    #[must_use]
+    pub fn java_name(self) -> &'static str {
+        match self {
+            Self::List => "java.util.ArrayList",
+            Self::Array => "[Ljava.lang.Object;",
+            Self::Fixed => "java.util.Arrays$ArrayList",
+            Self::Keys(MapKind::Hash) => "java.util.HashMap$KeySet",
+            Self::Keys(MapKind::Linked) => "java.util.LinkedHashMap$LinkedKeySet",
+            Self::Keys(MapKind::Tree) => "java.util.TreeMap$KeySet",
+            Self::Values(MapKind::Hash) => "java.util.HashMap$Values",
+            Self::Values(MapKind::Linked) => "java.util.LinkedHashMap$LinkedValues",
+            Self::Values(MapKind::Tree) => "java.util.TreeMap$Values",
+            Self::Filtered => "uk.gov.gchq.koryphe.iterable.FilteredIterable",
+            Self::Mapped => "uk.gov.gchq.koryphe.iterable.MappedIterable",
+        }
+    }
 }
 
 /// Values in order.

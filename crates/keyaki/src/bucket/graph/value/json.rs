@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::java::{double_text, float_text};
 use super::{
-    Class, FreqMap, HyperLogLog, List, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
+    Class, FreqMap, HyperLogLog, ListKind, Map, MapKind, Set, SetKind, Sketch, Text, Value,
 };
 use crate::bucket::graph::element::{EdgeId, Element};
 use crate::bucket::graph::walk::Walk;
@@ -93,7 +93,7 @@ impl Value {
                 Self::Bytes(STANDARD.decode(text).map_err(|_| wrong())?.into())
             }
             Class::Collection | Class::List | Class::ArrayList => Self::list(items()?),
-            Class::Array => Self::List(Box::new(List { kind: ListKind::Array, items: items()? })),
+            Class::Array => Self::listed(ListKind::Array, items()?),
             Class::TreeSet => Self::Set(Box::new(Set::of(SetKind::Tree, items()?))),
             Class::HashSet | Class::Set => Self::Set(Box::new(Set::of(SetKind::Hash, items()?))),
             Class::LinkedHashSet => Self::Set(Box::new(Set::of(SetKind::Linked, items()?))),
@@ -137,8 +137,12 @@ impl Value {
         if plain {
             return self.write_plain(out);
         }
+        let name = match self {
+            Self::List(list) => list.kind.java_name(),
+            _ => class.full_name(),
+        };
         out.extend_from_slice(b"{\"");
-        out.extend_from_slice(class.full_name().as_bytes());
+        out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
         self.write_plain(out);
         out.push(b'}');

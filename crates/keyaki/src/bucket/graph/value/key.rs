@@ -16,7 +16,7 @@
 //! varies, that escaped and closed with 00.
 
 use super::codec::{class_of, tag_of};
-use super::{Class, List, ListKind, Set, SetKind, Text, Value};
+use super::{Class, ListKind, Set, SetKind, Text, Value};
 use crate::cell::key::{escape_into, unescape};
 use crate::error::{Error, Result};
 
@@ -246,7 +246,7 @@ fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
         Class::TypeSubTypeValue => Value::TypeSubTypeValue(Box::new(decode_texts(bytes)?)),
         Class::ArrayList => Value::list(decode_items(bytes)?),
         Class::Array => {
-            Value::List(Box::new(List { kind: ListKind::Array, items: decode_items(bytes)? }))
+            Value::listed(ListKind::Array, decode_items(bytes)?)
         }
         Class::TreeSet => Value::Set(Box::new(Set::of(SetKind::Tree, decode_items(bytes)?))),
         Class::HashSet => Value::Set(Box::new(Set::of(SetKind::Hash, decode_items(bytes)?))),

@@ -99,7 +99,13 @@ impl Value {
     /// A list of values.
     #[must_use]
     pub fn list(items: Vec<Self>) -> Self {
-        Self::List(Box::new(List { kind: ListKind::List, items }))
+        Self::listed(ListKind::List, items)
+    }
+
+    /// A list that shows itself as one of a kind.
+    #[must_use]
+    pub fn listed(kind: ListKind, items: Vec<Self>) -> Self {
+        Self::List(Box::new(List { kind, items }))
     }
 
     /// What is in a list, a set or an array, in order.

@@ -3,7 +3,7 @@
 use super::super::predicate::length;
 use super::super::{Predicate, wrong_class};
 use super::{Function, no_input};
-use crate::bucket::graph::value::{FreqMap, Map, MapKind, Value};
+use crate::bucket::graph::value::{FreqMap, ListKind, Map, MapKind, Value};
 use crate::error::{Error, Result};
 
 pub(super) fn apply(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
@@ -65,7 +65,7 @@ fn on_items(function: &Function, items: &[Value], now_ms: i64) -> Result<Value> 
                     kept.push(item.clone());
                 }
             }
-            Value::list(kept)
+            Value::listed(ListKind::Filtered, kept)
         }
         Function::IterableFlatten(operator) => {
             let mut state = Value::Null;
@@ -78,7 +78,7 @@ fn on_items(function: &Function, items: &[Value], now_ms: i64) -> Result<Value> 
             let apply = |item: &Value| {
                 functions.iter().try_fold(item.clone(), |item, it| it.apply_one(item, now_ms))
             };
-            Value::list(items.iter().map(apply).collect::<Result<_>>()?)
+            Value::listed(ListKind::Mapped, items.iter().map(apply).collect::<Result<_>>()?)
         }
         Function::IterableConcat => {
             let mut all = Vec::new();
@@ -110,6 +110,7 @@ fn on_items(function: &Function, items: &[Value], now_ms: i64) -> Result<Value> 
 }
 
 fn on_map(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
+    let counts = matches!(value, Value::FreqMap(_));
     let map = match value {
         Value::Null => return Ok(Value::Null),
         Value::Map(map) => *map,
@@ -124,10 +125,12 @@ fn on_map(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
     };
     Ok(match function {
         Function::ExtractKeys => {
-            Value::list(map.listed().into_iter().map(|(key, _)| key.clone()).collect())
+            let keys = map.listed().into_iter().map(|(key, _)| key.clone()).collect();
+            Value::listed(ListKind::Keys(map.kind), keys)
         }
         Function::ExtractValues => {
-            Value::list(map.listed().into_iter().map(|(_, value)| value.clone()).collect())
+            let values = map.listed().into_iter().map(|(_, value)| value.clone()).collect();
+            Value::listed(ListKind::Values(map.kind), values)
         }
         Function::ExtractValue(key) => map.get(key).cloned().unwrap_or_default(),
         Function::FunctionMap(function) => {
@@ -153,10 +156,19 @@ fn on_map(function: &Function, value: Value, now_ms: i64) -> Result<Value> {
                     kept.insert(key.clone(), value.clone());
                 }
             }
-            Value::Map(Box::new(kept))
+            if counts { counted(&kept) } else { Value::Map(Box::new(kept)) }
         }
         _ => Value::Map(Box::new(map)),
     })
+}
+
+/// A map of counts, as one again.
+fn counted(map: &Map) -> Value {
+    let count = |(key, count): &(Value, Value)| match key {
+        Value::String(key) => Some((key.clone(), count.as_integer()?)),
+        _ => None,
+    };
+    Value::FreqMap(Box::new(map.entries().iter().filter_map(count).collect()))
 }
 
 /// The counts whose keys pass.

@@ -3,7 +3,7 @@
 use super::super::{date, wrong_class};
 use super::Function;
 use crate::bucket::graph::value::{
-    Class, FreqMap, HyperLogLog, List, ListKind, Set, SetKind, Sketch, Text, Value,
+    Class, FreqMap, HyperLogLog, ListKind, Set, SetKind, Sketch, Text, Value,
 };
 use crate::error::Result;
 
@@ -57,7 +57,7 @@ fn items_of(value: Value) -> Vec<Value> {
 
 fn to_list(value: Value, class: Class) -> Value {
     let kind = if class == Class::Array { ListKind::Array } else { ListKind::List };
-    Value::List(Box::new(List { kind, items: items_of(value) }))
+    Value::listed(kind, items_of(value))
 }
 
 fn to_set(value: Value, class: Class) -> Value {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::super::wrong_class;
 use super::Function;
-use crate::bucket::graph::value::Value;
+use crate::bucket::graph::value::{ListKind, Value};
 use crate::error::{Error, Result};
 
 pub(super) fn apply(function: &Function, value: Value) -> Result<Value> {
@@ -20,7 +20,9 @@ pub(super) fn apply(function: &Function, value: Value) -> Result<Value> {
         (_, Value::String(text)) => text.as_str(),
         (_, other) => return Err(wrong_class("a function on strings", other)),
     };
-    let list = |parts: Vec<&str>| Value::list(parts.into_iter().map(Value::from).collect());
+    let list = |parts: Vec<&str>| {
+        Value::listed(ListKind::Fixed, parts.into_iter().map(Value::from).collect())
+    };
     Ok(match function {
         Function::Trim => text.trim_matches(|char: char| char <= ' ').into(),
         Function::Reverse => text.chars().rev().collect::<String>().into(),
