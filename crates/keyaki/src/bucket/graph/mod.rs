@@ -3,8 +3,8 @@
 //! `value` is what vertices and properties are, `element` what they make up, `koryphe` what can be said and done
 //! with them, `schema` what may be in the graph, `view` what a query wants to see of it, `operation` what can be
 //! asked. `key` and `form` are how elements are cells, `rules` what the engine makes of these by itself, `bucket` the
-//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out, `split` all of
-//! them in parts, `check` what must hold of their cells, `names` what is kept under names, `jobs` what runs in the
+//! graph in a bucket, `input`, `chunk`, `write` and `ingest` how elements come into it, `scan` how they come out, `row` in
+//! which order, `split` all of them in parts, `check` what must hold of their cells, `names` what is kept under names, `jobs` what runs in the
 //! background.
 
 mod bucket;
@@ -23,6 +23,7 @@ mod names;
 pub mod operation;
 mod read;
 mod recount;
+mod row;
 mod rules;
 mod scan;
 pub mod schema;

@@ -14,6 +14,7 @@ use super::element::{Directed, EdgeId, Element};
 use super::form::{Copies, Form};
 use super::key::{SortRange, Way, Ways};
 use super::operation::{Apart, Batches, Budget, Elements, Plan, Side, Source, Target, Values};
+use super::row::merged;
 use super::value::Value;
 use crate::cell::key::successor_of_prefix;
 use crate::cell::visibility::Authorisations;
@@ -91,11 +92,12 @@ impl Reader {
         }
     }
 
-    /// What runs give, one after the other.
+    /// What runs give, one after the other; so many such streams are read beside each other.
     fn stream<W: Want + 'static>(
         &self,
         mut runs: Vec<Vec<Job<W>>>,
         budget: &Arc<Budget>,
+        beside: usize,
     ) -> Box<dyn Batches<W::Item>> {
         let run = |jobs| self.run(jobs, Arc::clone(budget));
         if runs.len() == 1
@@ -104,16 +106,15 @@ impl Reader {
             return Box::new(run(only));
         }
         let waiting = runs.into_iter().map(run).collect();
-        Box::new(Ahead { waiting, working: VecDeque::new() })
+        Box::new(Ahead { waiting, working: VecDeque::new(), beside })
     }
 
     fn stored(&self, plan: &Plan) -> Result<Vec<&StoredGroup>> {
         plan.groups.iter().map(|group| self.graph.stored(group.0)).collect()
     }
 
-    async fn runs(&self, plan: &Plan) -> Result<Vec<Vec<Job>>> {
+    async fn runs(&self, plan: &Plan, groups: &[&StoredGroup]) -> Result<Vec<Vec<Job>>> {
         let mut runs = Vec::new();
-        let groups = self.stored(plan)?;
         match &plan.target {
             Target::All => {
                 let ways = Ways::such(|way| {
@@ -129,7 +130,7 @@ impl Reader {
                     let (form, copies) = (groups[group].form.clone(), Copies::Matched);
                     Wanted { form, ways, copies, within: None }
                 };
-                runs = cut(vertex_jobs(&groups, vertices, ways, want)?);
+                runs = cut(vertex_jobs(groups, vertices, ways, want)?);
             }
             Target::Range(first, last) => {
                 let ways = Ways::of(plan.side, plan.directed);
@@ -139,7 +140,7 @@ impl Reader {
             }
             Target::Edges { ids, matched } => {
                 let copies = if *matched { Copies::Matched } else { Copies::Unmatched };
-                runs = cut(edge_jobs(&groups, ids, (plan.side, plan.directed), copies)?);
+                runs = cut(edge_jobs(groups, ids, (plan.side, plan.directed), copies)?);
             }
         }
         Ok(runs)
@@ -189,7 +190,14 @@ impl Reader {
 #[async_trait]
 impl Source for Reader {
     async fn scan(&self, plan: Plan) -> Result<Elements> {
-        Ok(self.stream(self.runs(&plan).await?, &plan.budget))
+        let groups = self.stored(&plan)?;
+        let apart = apart(groups, &plan.target);
+        let mut streams = Vec::with_capacity(apart.len());
+        for groups in &apart {
+            let runs = self.runs(&plan, groups).await?;
+            streams.push(self.stream(runs, &plan.budget, apart.len()));
+        }
+        Ok(merged(streams, self.puts_flags_last()))
     }
 
     async fn adjacent(&self, plan: &Plan, apart: &[Apart]) -> Result<Option<Values>> {
@@ -200,12 +208,30 @@ impl Source for Reader {
             Beside { form, ways, apart, last: Vec::new() }
         };
         let runs = cut(vertex_jobs(&groups, vertices, ways, want)?);
-        Ok(Some(self.stream(runs, &plan.budget)))
+        Ok(Some(self.stream(runs, &plan.budget, 1)))
     }
 
     fn puts_flags_last(&self) -> bool {
         self.graph.package().flags_last()
     }
+}
+
+/// Groups that one scan reads in the order of rows. Where a scan goes from vertex to vertex and reads all groups under
+/// each, only the edges of several groups would lie between each other.
+fn apart<'a>(mut groups: Vec<&'a StoredGroup>, target: &Target) -> Vec<Vec<&'a StoredGroup>> {
+    let by_vertex = matches!(target, Target::Vertices(_) | Target::Edges { .. });
+    let mut scans: Vec<Vec<&StoredGroup>> = Vec::new();
+    if by_vertex {
+        let edges = groups.extract_if(.., |stored| stored.form.group.shape().is_edge);
+        scans = edges.map(|stored| vec![stored]).collect();
+        match scans.first_mut() {
+            Some(first) => first.splice(0..0, groups).for_each(drop),
+            None => scans.push(groups),
+        }
+        return scans;
+    }
+    scans.extend(groups.into_iter().map(|stored| vec![stored]));
+    scans
 }
 
 /// Seeds in the order of their keys, so that those that lie together are read together. What is wanted of a group is
@@ -393,6 +419,8 @@ impl<W: Want> Batches<W::Item> for Run<W> {
 
 /// Runs in order, some of them at work before their turn. Dropping it ends them.
 struct Ahead<W: Want> {
+    /// How many streams are read beside each other, this one among them: together they work as far ahead as one.
+    beside: usize,
     waiting: VecDeque<Run<W>>,
     working: VecDeque<mpsc::Receiver<Result<Vec<W::Item>>>>,
 }
@@ -401,10 +429,10 @@ struct Ahead<W: Want> {
 impl<W: Want + 'static> Batches<W::Item> for Ahead<W> {
     async fn next(&mut self) -> Result<Option<Vec<W::Item>>> {
         loop {
-            while self.working.len() < RUNS_AHEAD
+            while self.working.len() < (RUNS_AHEAD / self.beside).max(1)
                 && let Some(run) = self.waiting.pop_front()
             {
-                let (batches, receiver) = mpsc::channel(BATCHES_AHEAD);
+                let (batches, receiver) = mpsc::channel((BATCHES_AHEAD / self.beside).max(1));
                 tokio::spawn(work(run, batches));
                 self.working.push_back(receiver);
             }

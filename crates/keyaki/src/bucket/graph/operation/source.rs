@@ -91,7 +91,8 @@ pub struct Plan {
 /// The graph, for reading.
 ///
 /// Elements are aggregated as on ingest, valid by the schema, visible to the caller, on the wanted side, and in the
-/// order of their keys: all with the same place and group follow each other, sorted by group-by values and label.
+/// order of their keys: by row where storage keeps vertices in order, in any case all with the same place and group
+/// after each other, sorted by group-by values and label.
 #[async_trait]
 pub trait Source: Send + Sync {
     /// Starts a scan.

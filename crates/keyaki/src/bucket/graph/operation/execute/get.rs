@@ -8,6 +8,7 @@ use super::super::{Query, Side};
 use super::output::chained;
 use super::{Each, Executor, Output, Stage, collect, matched_and_adjacent, through};
 use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends};
+use crate::bucket::graph::row::merged;
 use crate::bucket::graph::schema::GroupId;
 use crate::bucket::graph::value::{Class, Value, VertexEncoding};
 use crate::bucket::graph::view::Pipeline;
@@ -93,13 +94,15 @@ impl Executor {
         through(elements, Viewed(Pipeline::new(Arc::clone(&query.view), self.budget.now_ms())))
     }
 
-    /// The groups of the view, all or only entities or edges.
+    /// The groups of the view, all or only entities or edges; by name, as they lie in a row.
     pub(super) fn groups(&self, query: &Query, edges: Option<bool>) -> Vec<GroupId> {
         let wanted = |id: &GroupId| {
             let is_edge = self.schema.group_by_id(*id).map(|group| group.shape().is_edge);
             edges.is_none_or(|edges| is_edge == Some(edges))
         };
-        query.view.group_ids().filter(wanted).collect()
+        let mut groups: Vec<GroupId> = query.view.group_ids().filter(wanted).collect();
+        groups.sort_by_key(|id| self.schema.group_by_id(*id).map(|group| group.name()));
+        groups
     }
 
     async fn seeds(&self, input: Output) -> Result<Seeds> {
@@ -169,7 +172,7 @@ impl Executor {
                 streams.push(self.viewed(query, elements));
             }
         }
-        Ok(chained(streams))
+        Ok(Output::Elements(merged(streams, self.source.puts_flags_last())))
     }
 
     /// The ends of edge seeds, whose entities belong to the answer too.
@@ -191,9 +194,13 @@ impl Executor {
         let mut known = HashSet::new();
         let mut ids = Vec::new();
         for id in &seeds.edges {
-            let Some(directed) = query.directed.and(id.directed) else { continue };
-            if seeds.known.contains(&id.source) && query.side != Side::Incoming {
-                continue;
+            let Some(mut directed) = query.directed.and(id.directed) else { continue };
+            if seeds.known.contains(&id.source) {
+                // Under the vertex lies all of it, but for what leaves it where that is not asked for.
+                if query.side != Side::Incoming || !directed.admits(true) {
+                    continue;
+                }
+                directed = Directed::Directed;
             }
             let id = EdgeId { directed, matched: None, ..id.clone() };
             if known.insert(id.clone()) {

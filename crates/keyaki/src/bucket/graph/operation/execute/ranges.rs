@@ -7,32 +7,11 @@ use super::super::Query;
 use super::super::source::Target;
 use super::output::chained;
 use super::{Each, Executor, Output, collect, through};
-use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends, Matched};
+use crate::bucket::graph::element::{Directed, EdgeId, Element, Ends};
 use crate::bucket::graph::key::{Way, Ways};
+use crate::bucket::graph::row::{EdgeRow, Other, Row, flag, row_of};
 use crate::bucket::graph::value::Value;
 use crate::error::{Error, Result};
-
-/// Where something lies: under a vertex, an entity before all edges.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
-    vertex: Value,
-    edge: Option<EdgeRow>,
-}
-
-/// The flag comes before the other end or behind it; the other place is 0.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct EdgeRow {
-    before: u8,
-    other: Other,
-    behind: u8,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Other {
-    Least,
-    Is(Value),
-    Most,
-}
 
 /// From a row to a row, both included.
 type Span = (Row, Row);
@@ -72,7 +51,7 @@ impl Executor {
                     Each(move |mut batch: Vec<Element>| {
                         batch.retain(|element| {
                             let row = row_of(element, layout.flag_last);
-                            first <= row && row <= last
+                            first.as_ref() <= row && row <= last.as_ref()
                         });
                         Ok(batch)
                     }),
@@ -176,36 +155,6 @@ impl Layout<'_> {
         let ways = Ways::such(|way| way != Way::In && directed.admits(way != Way::Undirected));
         ways.iter().map(|way| (row(flag(way), 0), row(flag(way), 0))).collect()
     }
-}
-
-/// As `byteEntity` has it; an entity's is 1.
-fn flag(way: Way) -> u8 {
-    match way {
-        Way::Out => 2,
-        Way::In => 3,
-        Way::Undirected => 4,
-    }
-}
-
-/// Where this copy of an element lies: under its matched end.
-fn row_of(element: &Element, flag_last: bool) -> Row {
-    let Ends::Edge { source, destination, directed, matched } = &element.ends else {
-        let vertex = element.component("VERTEX");
-        return Row { vertex, edge: None };
-    };
-    let (vertex, other, way) = match (directed, matched) {
-        (true, Some(Matched::Destination)) => (destination, source, Way::In),
-        (true, _) => (source, destination, Way::Out),
-        (false, Some(Matched::Destination)) => (destination, source, Way::Undirected),
-        (false, _) => (source, destination, Way::Undirected),
-    };
-    let (before, behind) = match (flag_last, way) {
-        (false, way) => (flag(way), 0),
-        (true, Way::Undirected) => (0, 1),
-        (true, way) => (0, flag(way)),
-    };
-    let edge = EdgeRow { before, other: Other::Is(other.clone()), behind };
-    Row { vertex: vertex.clone(), edge: Some(edge) }
 }
 
 /// Those that overlap are one.
