@@ -6,7 +6,7 @@ use super::{
 };
 
 const DIRECTED: Field =
-    choice("directedType", &["EITHER", "DIRECTED", "UNDIRECTED"], "Which edges are wanted");
+    choice("directedType", &["DIRECTED", "UNDIRECTED", "EITHER"], "Is the Edge directed?");
 const SIDE: Field = choice(
     "includeIncomingOutGoing",
     &["EITHER", "INCOMING", "OUTGOING"],
@@ -14,7 +14,7 @@ const SIDE: Field = choice(
 );
 const SHOWN: Field = field("view", VIEW);
 const SHOWN_LIST: Field =
-    field("views", "java.util.List<uk.gov.gchq.gaffer.operation.graph.OperationView>");
+    field("views", "java.util.List<uk.gov.gchq.gaffer.data.elementdefinition.view.View>");
 const VALIDATE: Field = field("validate", FLAG);
 const SKIP_INVALID: Field = field("skipInvalidElements", FLAG);
 const CURRENT_TRAITS: Field = field("currentTraits", FLAG);
@@ -59,8 +59,9 @@ pub(super) const OPERATIONS: &[Described] = &[
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.get.GetAllElements",
-        summary: "Gets all elements that the view shows",
-        fields: &[SHOWN, DIRECTED, SHOWN_LIST, OPTIONS],
+        summary: "Gets all elements compatible with a provided View",
+        // In Gaffer's own order, which its client looks at.
+        fields: &[SHOWN, OPTIONS, DIRECTED, SHOWN_LIST],
         input: None,
         output: Some(Type::Iterable),
         output_class: Some(ELEMENTS),

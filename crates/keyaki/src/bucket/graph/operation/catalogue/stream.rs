@@ -252,7 +252,7 @@ pub(super) const OPERATIONS: &[Described] = &[
         input: Some(Type::Iterable),
         output: Some(Type::Iterable),
         output_class: Some("java.lang.Iterable<java.lang.String>"),
-        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.output.ToCsv", "elementGenerator": {"class": "uk.gov.gchq.gaffer.data.generator.CsvGenerator", "fields": {"GROUP": "Group", "VERTEX": "Vertex"}, "quoted": false}, "includeHeader": true}"#,
+        example: r#"{"class": "uk.gov.gchq.gaffer.operation.impl.output.ToCsv", "csvGenerator": {"class": "uk.gov.gchq.gaffer.data.generator.CsvGenerator", "fields": {"GROUP": "Group", "VERTEX": "Vertex"}, "quoted": false}, "includeHeader": true}"#,
     },
     Described {
         class: "uk.gov.gchq.gaffer.operation.impl.output.ToMap",
