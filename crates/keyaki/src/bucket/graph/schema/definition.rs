@@ -117,16 +117,15 @@ impl Definition {
             None | Some(Json::Null) => BTreeMap::new(),
             Some(config) => object(config, "config")?.clone().into_iter().collect(),
         };
+        // Outside of `config` it says nothing, as in Gaffer since 2.0.
+        text(fields, "timestampProperty")?;
         let timestamp = config.get("timestampProperty").and_then(Json::as_str);
         Ok(Self {
             entities: named(fields, "entities", |_, json| GroupDefinition::from_json(json))?,
             edges: named(fields, "edges", |_, json| GroupDefinition::from_json(json))?,
             types: named(fields, "types", |_, json| TypeDefinition::from_json(json))?,
             visibility_property: text(fields, "visibilityProperty")?,
-            timestamp_property: match text(fields, "timestampProperty")? {
-                None => timestamp.map(str::to_owned),
-                some => some,
-            },
+            timestamp_property: timestamp.map(str::to_owned),
             vertex_serialiser: there(fields, "vertexSerialiser"),
             config,
         })

@@ -109,7 +109,10 @@ fn a_schema_is_refused_for_gaffers_reasons() {
     let mut first = schema();
     knows(&mut first, "aggregateFunctions", many("First"));
     assert!(Schema::from_json(&first).is_ok(), "the first of several is the first of each");
-    assert!(reason(|s| s["timestampProperty"] = json!("count")).contains("must be Max"));
+    let timed = |s: &mut Json| s["config"] = json!({"timestampProperty": "count"});
+    assert!(reason(timed).contains("must be Max"));
+    first["timestampProperty"] = json!("count");
+    assert!(Schema::from_json(&first).is_ok(), "it is asked for in config only");
     let wrong = json!([{"class": "IsMoreThan", "value": 5}]);
     assert!(
         reason(|s| s["types"]["count"]["validateFunctions"] = wrong).contains("not compatible")
