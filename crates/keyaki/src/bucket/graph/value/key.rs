@@ -245,9 +245,7 @@ fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
         Class::TypeValue => Value::TypeValue(Box::new(decode_texts(bytes)?)),
         Class::TypeSubTypeValue => Value::TypeSubTypeValue(Box::new(decode_texts(bytes)?)),
         Class::ArrayList => Value::list(decode_items(bytes)?),
-        Class::Array => {
-            Value::listed(ListKind::Array, decode_items(bytes)?)
-        }
+        Class::Array => Value::listed(ListKind::Array, decode_items(bytes)?),
         Class::TreeSet => Value::Set(Box::new(Set::of(SetKind::Tree, decode_items(bytes)?))),
         Class::HashSet => Value::Set(Box::new(Set::of(SetKind::Hash, decode_items(bytes)?))),
         Class::LinkedHashSet => {
