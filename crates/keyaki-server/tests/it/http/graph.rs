@@ -541,6 +541,14 @@ fn a_vertex_is_erased_by_owners(server: &Server) {
     assert_eq!(all[0]["source"], "b");
     let again = server.ask("DELETE", &vertex).admin().send();
     assert_eq!(again.value(), json!({"erased": 0}));
+    let dots = json!({"class": "AddElements", "input": [edge("..", "b", 1), edge("", "b", 1)]});
+    assert_eq!(server.ask("POST", &execute("g")).bearer(&cleared).json(&dots).status, 200);
+    let named = |query: &str| server.ask("DELETE", &(at("g") + "/vertices" + query));
+    named("?vertex=..").bearer(&cleared).send().demand_problem(403);
+    named("").admin().send().demand_problem(400);
+    for unnameable in ["?vertex=..", "?vertex="] {
+        assert_eq!(named(unnameable).admin().send().value(), json!({"erased": 1}), "{unnameable}");
+    }
     let long = server.ask("DELETE", &(vertex + "?vertexClass=java.lang.Long")).admin().send();
     long.demand_problem(400);
 }
