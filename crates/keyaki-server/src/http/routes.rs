@@ -185,8 +185,8 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
         get(graph::element_splits, Inside(About::Path("/elements/splits"), |inside, asked| Box::pin(inside.element_splits(asked.query))))
             .with(SPLITS),
     ]),
-    in_graph("vertices", "/v1/{domain}/{bucket}/vertices", vec![
-        delete(graph::erase_named, Inside(About::Path("/vertices"), |inside, asked| Box::pin(inside.erase_named(asked.query))))
+    in_graph("vertices", "/v1/{domain}/{bucket}/graph/vertices", vec![
+        delete(graph::erase_named, Inside(About::Path("/graph/vertices"), |inside, asked| Box::pin(inside.erase_named(asked.query))))
             .with(NAMED_VERTEX),
     ]),
     in_graph("vertex", "/v1/{domain}/{bucket}/vertices/{vertex}", vec![
@@ -393,9 +393,9 @@ impl Found<'_> {
         self.route.name
     }
 
-    /// Whether there is such a method by this very name.
+    /// Whether there is such a method by this very name; which ones there are can be asked everywhere.
     fn is_named_with(&self, method: &Method) -> bool {
-        self.route.is_named_in_bucket() && self.has(method)
+        self.route.is_named_in_bucket() && (self.has(method) || method == Method::OPTIONS)
     }
 
     /// Whether there can be what the path says: not everything can be the name of a revision.
@@ -424,11 +424,11 @@ impl Found<'_> {
                 let call = app.call(parts).await?;
                 handler(&call, Asked { at, query: query()?, body }).await
             }
+            // Whoever may not enter is not told what else is wrong.
             Inside(about, handler) => {
                 let call = app.call(parts).await?;
-                let asked = Asked { at, query: query()?, body };
-                let inside = call.enter(&asked.at, about, self.route.of).await?;
-                handler(&inside, asked).await
+                let inside = call.enter(&at, about, self.route.of).await?;
+                handler(&inside, Asked { at, query: query()?, body }).await
             }
         }
     }

@@ -1,5 +1,5 @@
-//! `/vertices/{vertex}`, or `/vertices?vertex=` for those that no path can name: everything about a vertex, erased. It goes whoever may see it, so only those may do it who may
-//! delete the bucket.
+//! `/vertices/{vertex}`, or `/graph/vertices?vertex=` for those that no path can name: everything about a vertex, erased.
+//! It goes whoever may see it, so only those may do it who may delete the bucket.
 
 use keyaki::bucket::graph::value::{Class, Value, VertexEncoding};
 use serde_json::Value as Json;
@@ -23,7 +23,7 @@ impl InBucket<'_> {
         Representation::json(None, &Erased { erased }).answer(self.call.parts)
     }
 
-    /// `/vertices?vertex=`.
+    /// `/graph/vertices?vertex=`.
     pub(in crate::http) async fn erase_named(&self, query: Query) -> Answer {
         let which = || Problem::bad_request("which vertex?").with("parameter", "vertex");
         let vertex = query.get("vertex").ok_or_else(which)?.to_owned();

@@ -20,7 +20,7 @@ pub struct TokenForm {
     pub auths: Vec<String>,
     /// Until when, which is yet to come; for ever if it is not said.
     #[serde(default)]
-    #[schema(format = DateTime, pattern = "^(202[6-9]|20[3-9][0-9]|2[1-9][0-9]{2}|[3-9][0-9]{3})-", example = "2036-01-01T00:00:00Z")]
+    #[schema(schema_with = super::settings::time_to_come)]
     pub expires: Option<String>,
 }
 

@@ -60,6 +60,10 @@ fn without_a_right_nothing_is_open(server: &Server) {
         assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
         assert!(anybody.header("www-authenticate").is_some());
     }
+    for path in [format!("{ITEM}?x=1"), format!("{BUCKET}/?limit=0")] {
+        server.ask("GET", &path).send().demand_problem(401);
+        server.ask("GET", &path).bearer(&stranger).send().demand_problem(403);
+    }
     let seen = server.ask("GET", "/v1/").bearer(&stranger).send();
     assert!(!seen.text().contains(&server.own("d.example")), "{}", seen.text());
     server.ask("GET", ITEM).bearer("wrong").send().demand_problem(401);

@@ -543,7 +543,7 @@ fn a_vertex_is_erased_by_owners(server: &Server) {
     assert_eq!(again.value(), json!({"erased": 0}));
     let dots = json!({"class": "AddElements", "input": [edge("..", "b", 1), edge("", "b", 1)]});
     assert_eq!(server.ask("POST", &execute("g")).bearer(&cleared).json(&dots).status, 200);
-    let named = |query: &str| server.ask("DELETE", &(at("g") + "/vertices" + query));
+    let named = |query: &str| server.ask("DELETE", &(at("g") + "/graph/vertices" + query));
     named("?vertex=..").bearer(&cleared).send().demand_problem(403);
     named("").admin().send().demand_problem(400);
     for unnameable in ["?vertex=..", "?vertex="] {
