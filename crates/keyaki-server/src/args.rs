@@ -23,7 +23,7 @@ pub enum Command {
     /// Serve HTTP, on the embedded store unless configured otherwise
     #[command(
         after_help = "The first start makes an admin token and shows it once; KEYAKI_ADMIN_TOKEN sets one \
-                            instead. SIGTERM ends it in good order."
+                            instead, in the place of the one that it set before. SIGTERM ends it in good order."
     )]
     Serve {
         /// The store's directory [default: keyaki-data, or a temporary one with --demo]

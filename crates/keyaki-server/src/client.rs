@@ -166,9 +166,6 @@ async fn refusal(response: Response<Incoming>) -> Failure {
     if status == StatusCode::UNAUTHORIZED {
         told += &format!("; name a token with --token or {TOKEN_VARIABLE}");
     }
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        told += "; is there such a graph?";
-    }
     match status {
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::REQUEST_TIMEOUT => Failure::Lost(told),
         _ => Failure::Server(told),

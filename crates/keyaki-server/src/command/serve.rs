@@ -102,7 +102,6 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
 
 /// The token that is to be shown, if this is the first start.
 async fn admin_token(catalog: &Catalog) -> Result<Option<String>, Failure> {
-    let snapshot = catalog.snapshot().await?;
     let new = NewToken {
         user: ADMIN.to_owned(),
         roles: vec![ADMIN.to_owned()],
@@ -115,11 +114,10 @@ async fn admin_token(catalog: &Catalog) -> Result<Option<String>, Failure> {
                 "{TOKEN_VARIABLE} must have at least {TOKEN_BYTES_MIN} printable characters"
             )));
         }
-        if snapshot.token(&given).is_none() {
-            catalog.add_token(&Principal::default(), &new, &digest_of(&given)).await?;
-        }
+        catalog.choose_token(&new, &digest_of(&given)).await?;
         return Ok(None);
     }
+    let snapshot = catalog.snapshot().await?;
     if snapshot.tokens.values().any(|token| token.record.roles.iter().any(|role| role == ADMIN)) {
         return Ok(None);
     }

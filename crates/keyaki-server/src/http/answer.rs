@@ -19,6 +19,7 @@ use serde::Serialize;
 use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
 use super::problem::{self, Problem};
 use super::range::{self, Part};
+use super::streams::EVENTS;
 
 /// By what answers differ.
 pub const VARY: &str = "accept, accept-encoding, authorization, keyaki-auths";
@@ -37,6 +38,8 @@ pub struct Representation {
     pub tid: Option<Tid>,
     /// What the tag says of that which changes on its own.
     pub more: Option<String>,
+    /// Whether it changes only when its tid does: then that has its date.
+    pub dated: bool,
     pub content_type: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub bytes: Vec<u8>,
@@ -48,12 +51,16 @@ impl Representation {
     pub fn json(tid: Option<Tid>, shown: &impl Serialize) -> Self {
         let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
         let content_type = "application/json".to_owned();
-        Self { tid, more: None, content_type, headers: Vec::new(), bytes, in_parts: None }
+        let headers = Vec::new();
+        Self { tid, more: None, dated: true, content_type, headers, bytes, in_parts: None }
     }
 
     /// Looks at the request's conditions, and at what it accepts.
     pub fn answer(self, request: &Parts) -> Result<Response, Problem> {
-        let conditions = Conditions::parse(&request.headers)?;
+        let mut conditions = Conditions::parse(&request.headers)?;
+        if !self.dated {
+            conditions.forget_dates();
+        }
         refuse_unacceptable(&request.headers, &self.content_type)?;
         let mut text = [0; Tid::TEXT_BYTES];
         let tid = self.tid.as_ref().map_or("", |tid| tid.encode(&mut text));
@@ -85,7 +92,9 @@ impl Representation {
         if let Some(tid) = self.tid {
             let suffix = if gzip { GZIP_SUFFIX } else { "" };
             headers.insert(header::ETAG, value(["\"", &tag, suffix, "\""].concat())?);
-            headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
+            if self.dated {
+                headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
+            }
         }
         if unchanged {
             return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
@@ -176,14 +185,14 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// How a caller takes an answer.
-struct Codings {
+pub struct Codings {
     plain: bool,
     gzip: bool,
     rather_gzip: bool,
 }
 
 impl Codings {
-    fn accepted(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub fn accepted(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(accepted) = joined(headers, &header::ACCEPT_ENCODING) else {
             return Ok(Self { plain: true, gzip: false, rather_gzip: false });
         };
@@ -214,15 +223,16 @@ impl Codings {
     }
 
     /// Whether an answer is to be compressed.
-    fn choose_gzip(&self, content_type: &str, length: usize) -> bool {
+    pub fn choose_gzip(&self, content_type: &str, length: usize) -> bool {
         let pays = || length >= COMPRESSED_FROM && is_compressible(content_type);
         !self.plain || (self.gzip && self.rather_gzip && pays())
     }
 }
 
+/// Events are short and come one by one: they gain nothing.
 fn is_compressible(content_type: &str) -> bool {
     let essence = essence(content_type);
-    essence.starts_with("text/")
+    (essence.starts_with("text/") && essence != EVENTS)
         || ["json", "xml", "javascript", "+json", "+xml", "svg"]
             .iter()
             .any(|end| essence.ends_with(end))

@@ -4,15 +4,17 @@ use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
 use axum::response::IntoResponse;
 use http::{StatusCode, header};
-use keyaki::bucket::Usage;
+use keyaki::bucket::{Demands, Usage};
 use keyaki::catalog::{BucketEntry, BucketSettings, Changed, Domain, DomainSpec, Right};
 use keyaki::cell::Tid;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::answer::{Representation, value, written_as};
 use super::conditions::Conditions;
 use super::identify::refuse;
 use super::problem::{self, Problem};
+use super::sent_back;
 use super::shapes::{
     BucketForm, BucketListed, BucketShown, DomainForm, DomainListed, DomainShown, DomainUse, Items,
 };
@@ -34,23 +36,30 @@ impl Call<'_> {
             self.snapshot.permits(&self.principal, Right::SeeDomain, Some(domain))
         };
         let seen = self.snapshot.domains.iter().filter(|(_, domain)| seen(domain));
-        let (mut items, mut newest) = (Vec::new(), None);
-        let mut digest = Context::new(&SHA256);
-        for (name, domain) in seen {
-            newest = newest.max(Some(domain.tid));
-            digest.update(domain.tid.as_bytes());
-            items.push(DomainListed {
-                key: name.clone(),
-                tid: domain.tid.to_string(),
-                time: time(domain.tid),
-                description: domain.record.spec.description.clone(),
-            });
-        }
+        let items: Vec<_> = seen
+            .map(|(name, domain)| {
+                let tid = self.told_tid(domain);
+                let (key, description) = (name.clone(), domain.record.spec.description.clone());
+                DomainListed { key, tid: tid.to_string(), time: time(tid), description }
+            })
+            .collect();
         // The tag follows from what the caller sees: what others have doesn't change it.
-        let digest = digest.finish();
-        let more = digest.as_ref()[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}"));
+        let newest = items.iter().filter_map(|item| item.tid.parse().ok()).max();
+        let more = Some(digest(items.iter().map(|item| &item.tid[..])));
         let shown = Representation::json(newest, &Items { items });
-        Representation { more: Some(more.collect()), ..shown }.answer(self.parts)
+        Representation { more, dated: false, ..shown }.answer(self.parts)
+    }
+
+    /// The tid that a domain has for a caller: it moves with its buckets for those who may know of all of them.
+    fn told_tid(&self, domain: &Domain) -> Tid {
+        match self.knows_all_of(domain) {
+            true => domain.tid,
+            false => domain.set(),
+        }
+    }
+
+    fn knows_all_of(&self, domain: &Domain) -> bool {
+        self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain))
     }
 
     /// A domain that the caller may see.
@@ -72,8 +81,9 @@ impl Call<'_> {
     pub(super) async fn show_domain(&self, name: &str) -> Answer {
         let domain = self.seen_domain(name)?;
         let (shown, more) = self.shown(name, domain).await?;
-        let shown = Representation::json(Some(domain.tid), &shown);
-        Representation { more, ..shown }.answer(self.parts)
+        let shown = Representation::json(Some(self.told_tid(domain)), &shown);
+        // When a bucket went is no date of what is left.
+        Representation { more, dated: self.knows_all_of(domain), ..shown }.answer(self.parts)
     }
 
     /// A domain, and what its tag says of that which changes on its own.
@@ -89,19 +99,24 @@ impl Call<'_> {
             kind: bucket.record.settings.kind.name(),
             tid: bucket.tid.to_string(),
         });
-        let all = self.snapshot.permits(&self.principal, Right::MakeBuckets, Some(domain));
+        let buckets: Vec<_> = buckets.collect();
+        let all = self.knows_all_of(domain);
         let used = match all {
             true => self.app.catalog.used_in_domain(name, domain).await?,
             false => None,
         };
-        let more = used.map(use_tag);
+        let tid = self.told_tid(domain);
+        let more = match all {
+            true => used.map(use_tag),
+            false => Some(digest(buckets.iter().map(|bucket| &bucket.tid[..]))),
+        };
         let shown = DomainShown {
             name: name.to_owned(),
-            tid: domain.tid.to_string(),
-            time: time(domain.tid),
+            tid: tid.to_string(),
+            time: time(tid),
             description: spec.description.clone(),
             quota: spec.quota.into(),
-            buckets: buckets.collect(),
+            buckets,
             used: all.then_some(DomainUse {
                 buckets: domain.buckets.len(),
                 items: used.map(|used| used.items),
@@ -126,10 +141,16 @@ impl Call<'_> {
 
     pub(super) async fn put_domain(&self, name: &str, body: Body) -> Answer {
         self.may_put_domain(name)?;
-        let spec: DomainSpec = self.json::<DomainForm>(body).await?.into();
+        let sent: Value = self.json(body).await?;
         // Rights may have ended while the body was on its way.
-        let there = self.again().await?.may_put_domain(name)?;
-        let demands = self.conditions()?.demands(there)?;
+        let again = self.again().await?;
+        let there = again.may_put_domain(name)?;
+        let demands = self.met_demands(there)?;
+        let form: DomainForm = match again.snapshot.domains.get(name) {
+            Some(domain) => sent_back::form(sent, &self.shown(name, domain).await?.0)?,
+            None => sent_back::form(sent, &json!({"name": name}))?,
+        };
+        let spec = DomainSpec::from(form);
         let wanted = (&demands, there.is_none());
         let changed = self.app.catalog.put_domain(&self.principal, name, &spec, wanted).await?;
         let (created, tid) = done(changed, "there is no such domain")?;
@@ -137,6 +158,15 @@ impl Call<'_> {
         let domain = snapshot.domains.get(name).ok_or_else(deleted_meanwhile)?;
         let (shown, more) = self.shown(name, domain).await?;
         put(created, (tid, more), &shown, format!("/v1/{name}"))
+    }
+
+    /// What is demanded of something before it is set anew, if it holds now.
+    pub(super) fn met_demands(&self, there: Option<Tid>) -> Result<Demands, Problem> {
+        let demands = self.conditions()?.demands(there)?;
+        match demands.hold(there) {
+            true => Ok(demands),
+            false => Err(Problem::unmet()),
+        }
     }
 
     pub(super) async fn delete_domain(&self, name: &str) -> Answer {
@@ -196,9 +226,18 @@ impl Call<'_> {
 
     pub(super) async fn put_bucket(&self, names: (&str, &str), body: Body) -> Answer {
         self.may_put_bucket(names)?;
-        let settings: BucketSettings = self.json::<BucketForm>(body).await?.try_into()?;
-        let there = self.again().await?.may_put_bucket(names)?;
-        let demands = self.conditions()?.demands(there)?;
+        let sent: Value = self.json(body).await?;
+        let again = self.again().await?;
+        let there = again.may_put_bucket(names)?;
+        let demands = self.met_demands(there)?;
+        let form: BucketForm = match again.find_bucket(names) {
+            Ok((_, bucket)) => {
+                let used = self.app.catalog.used(names.0, bucket).await?;
+                sent_back::form(sent, &BucketShown::new(names.1, bucket, used, true))?
+            }
+            Err(_) => sent_back::form(sent, &json!({"name": names.1}))?,
+        };
+        let settings = BucketSettings::try_from(form)?;
         let (catalog, wanted) = (&self.app.catalog, (&demands, there.is_none()));
         let changed = catalog.put_bucket(&self.principal, names, &settings, wanted).await?;
         let (created, tid) = done(changed, "there is no such bucket")?;
@@ -263,6 +302,14 @@ fn put(
         response.headers_mut().insert(header::LOCATION, value(location)?);
     }
     Ok(response)
+}
+
+/// What a tag says of a list of tids.
+fn digest<'a>(tids: impl Iterator<Item = &'a str>) -> String {
+    let mut digest = Context::new(&SHA256);
+    tids.for_each(|tid| digest.update(tid.as_bytes()));
+    let digest = digest.finish();
+    digest.as_ref()[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a tag says of how much is in use.

@@ -82,6 +82,11 @@ impl Conditions {
         self.matching.is_none() && self.not_matching.is_none() && self.unmodified_since.is_none()
     }
 
+    /// Of what has no date, none holds or fails.
+    pub fn forget_dates(&mut self) {
+        (self.modified_since, self.unmodified_since) = (None, None);
+    }
+
     /// On something that is there, for GET and HEAD, in the order that the RFC gives.
     pub fn on_read(&self, tid: Tid, tag: &str) -> Verdict {
         let since_epoch = Duration::from_secs(tid.time().micros() / 1_000_000);

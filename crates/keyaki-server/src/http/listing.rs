@@ -3,12 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::IntoResponse;
-use bytes::Bytes;
-use futures_util::stream;
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, header};
 use keyaki::bucket::revisions::ListRequest;
 use keyaki::catalog::Access;
 use keyaki::cell::Tid;
@@ -16,15 +12,15 @@ use keyaki::engine::Reading;
 use serde::Serialize;
 
 use super::Answer;
-use super::answer::{Representation, VARY, accepts, asks_for, value};
+use super::answer::{Representation, accepts, asks_for, value};
 use super::inside::InBucket;
 use super::path::Query;
 use super::problem::{self, Problem};
 use super::shapes::{ItemShown, Page};
+use super::streams::{self, NDJSON};
 
-pub const NDJSON: &str = "application/x-ndjson";
 const LIMIT: usize = 100;
-const LIMIT_MAX: usize = 1_000;
+pub const LIMIT_MAX: usize = 1_000;
 /// How long a read waits for a write that its session has seen.
 const SESSION_WAITS: Duration = Duration::from_secs(10);
 
@@ -35,6 +31,22 @@ pub fn limit(query: &Query) -> Result<usize, Problem> {
     number.ok_or_else(|| {
         Problem::bad_request("a page has 1 to 1000 items").with("parameter", "limit")
     })
+}
+
+/// Whether everything is wanted as lines of JSON, and not a page.
+pub fn wants_lines(parts: &Parts, query: &Query) -> Result<bool, Problem> {
+    if !asks_for(&parts.headers, NDJSON) {
+        return match accepts(&parts.headers, "application/json") {
+            true => Ok(false),
+            false => Err(Problem::new(&problem::NOT_ACCEPTABLE, "it is JSON or lines of JSON")
+                .with("available", "application/json, application/x-ndjson")),
+        };
+    }
+    match query.get("limit") {
+        None => Ok(true),
+        Some(_) => Err(Problem::bad_request("lines of JSON come all, and have no pages")
+            .with("parameter", "limit")),
+    }
 }
 
 /// A page, with the way to the next one.
@@ -95,19 +107,8 @@ impl InBucket<'_> {
         let of = format!("items of {}/{}", self.names.0, self.names.1);
         let cursors = &self.call.app.cursors;
         request.after = query.get("cursor").map(|cursor| cursors.open(&of, cursor)).transpose()?;
-        if asks_for(&parts.headers, NDJSON) {
-            return match query.get("limit") {
-                None => self.stream(request),
-                Some(_) => Err(Problem::bad_request("lines of JSON come all, and have no pages")
-                    .with("parameter", "limit")),
-            };
-        }
-        if !accepts(&parts.headers, "application/json") {
-            return Err(Problem::new(
-                &problem::NOT_ACCEPTABLE,
-                "a listing is JSON or lines of JSON",
-            )
-            .with("available", "application/json, application/x-ndjson"));
+        if wants_lines(parts, &query)? {
+            return self.stream(request);
         }
         let readable = self.readable();
         let is_shown = |key: &str| readable.has(key);
@@ -119,29 +120,16 @@ impl InBucket<'_> {
     /// All items, page by page as the reader takes them.
     fn stream(&self, request: ListRequest) -> Answer {
         let (revisions, caller) = (self.open.revisions()?.clone(), self.caller.clone());
-        let begin = Some(ListRequest { limit: LIMIT_MAX, reading: Reading::Once, ..request });
+        let begin = ListRequest { limit: LIMIT_MAX, reading: Reading::Once, ..request };
         let watch = Arc::new(self.watch(Access::Read, "/"));
-        let pages = stream::try_unfold(begin, move |request| {
+        streams::lines(self.call.parts, begin, move |request| {
             let (revisions, caller, watch) = (revisions.clone(), caller.clone(), watch.clone());
             async move {
-                let Some(request) = request else { return Ok(None) };
                 let readable = watch.look().await?;
                 let page = revisions.list(&caller, &request, |key| readable.has(key)).await?;
-                let mut lines = Vec::new();
-                for listed in &page.items {
-                    let item = ItemShown::from(listed);
-                    serde_json::to_writer(&mut lines, &item).expect("an item is JSON");
-                    lines.push(b'\n');
-                }
-                let rest = page.next.map(|key| ListRequest { after: Some(key), ..request });
-                Ok::<_, keyaki::Error>(Some((Bytes::from(lines), rest)))
+                let lines = page.items.iter().map(ItemShown::from).collect::<Vec<_>>();
+                Ok((lines, page.next.map(|key| ListRequest { after: Some(key), ..request })))
             }
-        });
-        let body = match self.call.parts.method == Method::HEAD {
-            true => Body::empty(),
-            false => Body::from_stream(pages),
-        };
-        let headers = [(header::CONTENT_TYPE, NDJSON), (header::VARY, VARY)];
-        Ok((StatusCode::OK, headers, body).into_response())
+        })
     }
 }

@@ -25,8 +25,10 @@ mod problem;
 mod range;
 mod revisions;
 mod routes;
+mod sent_back;
 mod server;
 mod shapes;
+mod streams;
 mod tokens;
 mod wire;
 

@@ -117,6 +117,12 @@ impl Problem {
         self
     }
 
+    /// Where in the body it is.
+    #[cfg(test)]
+    pub fn place(&self) -> Option<&str> {
+        self.context.get("at").and_then(Value::as_str)
+    }
+
     /// Writes down what is ours of it, under the request's id.
     pub fn log(&self, id: &str) {
         let detail = &self.detail;

@@ -1,14 +1,16 @@
 //! Buckets of revisions over HTTP: items, their history, and renames.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use axum::body::Body;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use keyaki::bucket::revisions::{Content, Rename, Revision, Revisions, When, Written};
 use keyaki::bucket::{Caller, Request};
 use keyaki::catalog::Access;
+use keyaki::cell::Tid;
 use keyaki::store::Operation;
 
 use super::Answer;
@@ -16,10 +18,12 @@ use super::answer::{Representation, value, written};
 use super::body::Whole;
 use super::bounds::Held;
 use super::inside::{InBucket, check_item};
+use super::listing::{LIMIT_MAX, wants_lines};
 use super::operations::parse_rfc3339;
 use super::path::{Query, encode};
 use super::problem::{self, Problem};
 use super::shapes::{RenameForm, RevisionShown};
+use super::streams;
 
 const STORE: &str = "keyaki-store-";
 const STORED_MAX: usize = 32;
@@ -177,6 +181,7 @@ impl InBucket<'_> {
         let found = Representation {
             tid: Some(revision.tid),
             more: None,
+            dated: true,
             content_type,
             headers,
             bytes,
@@ -235,7 +240,17 @@ impl InBucket<'_> {
             &content.bytes,
         ];
         let request = self.request(key, "PUT", &parameters).await?;
-        answer(self.open.revisions()?.put(&request, key, &content, only_changed).await?)
+        let put = self.open.revisions()?.put(&request, key, &content, only_changed).await?;
+        self.located(key, answer(put)?)
+    }
+
+    /// Says where something new is.
+    fn located(&self, key: &str, mut response: Response) -> Answer {
+        if response.status() == StatusCode::CREATED {
+            let location = format!("/v1/{}/{}/{}", self.names.0, self.names.1, encode(key));
+            response.headers_mut().insert(header::LOCATION, value(location)?);
+        }
+        Ok(response)
     }
 
     /// Whoever waits to be told to send its content is told at once if that would be in vain.
@@ -272,18 +287,12 @@ impl InBucket<'_> {
         }
         self.spend_signatures(&rights).await?;
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
-        let location = format!("/v1/{}/{}/{}", self.names.0, self.names.1, encode(&to));
-        match self.open.revisions()?.rename(&request, &Rename { from, to }).await? {
+        let rename = Rename { from, to };
+        match self.open.revisions()?.rename(&request, &rename).await? {
             Written::Absent => {
                 Err(Problem::not_found("there is nothing to rename").with("at", "/from"))
             }
-            written => {
-                let mut response = answer(written)?;
-                if response.status() == StatusCode::CREATED {
-                    response.headers_mut().insert(header::LOCATION, value(location)?);
-                }
-                Ok(response)
-            }
+            written => self.located(&rename.to, answer(written)?),
         }
     }
 
@@ -295,14 +304,35 @@ impl InBucket<'_> {
             Some(cursor) => cursors.open(&of, cursor)?.parse().ok(),
             None => None,
         };
-        let limit = super::listing::limit(&query)?;
+        let lines = wants_lines(self.call.parts, &query)?;
+        let limit = if lines { 1 } else { super::listing::limit(&query)? };
         let page = self.open.revisions()?.history(&self.caller, key, after, limit).await?;
         if page.revisions.is_empty() && after.is_none() {
             return Err(Problem::not_found("there is no such item"));
         }
+        if lines {
+            return self.history_lines(key, after);
+        }
         let items: Vec<_> = page.revisions.iter().map(RevisionShown::from).collect();
         let next = page.next.map(|tid| cursors.seal(&of, &tid.to_string())).transpose()?;
         super::listing::paged(self.call.parts, items, next)
+    }
+
+    /// All of them, as the reader takes them.
+    fn history_lines(&self, key: &str, after: Option<Tid>) -> Answer {
+        let (revisions, caller) = (self.open.revisions()?.clone(), self.caller.clone());
+        let (key, watch) =
+            (key.to_owned(), Arc::new(self.watch(Access::Read, &["/", key].concat())));
+        streams::lines(self.call.parts, after, move |after| {
+            let (revisions, caller) = (revisions.clone(), caller.clone());
+            let (key, watch) = (key.clone(), watch.clone());
+            async move {
+                watch.look().await?;
+                let page = revisions.history(&caller, &key, after, LIMIT_MAX).await?;
+                let lines = page.revisions.iter().map(RevisionShown::from).collect::<Vec<_>>();
+                Ok((lines, page.next.map(Some)))
+            }
+        })
     }
 }
 

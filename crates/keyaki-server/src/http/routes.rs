@@ -109,6 +109,7 @@ const INGEST: &[&str] = &["validate", "skipInvalidElements", "map", "group", "di
 const ELEMENTS: &[&str] = &["split"];
 const SPLITS: &[&str] = &["parts"];
 const VERTEX: &[&str] = &["vertexClass"];
+const NAMED_VERTEX: &[&str] = &["vertex", "vertexClass"];
 const CHAIN: &[&str] = &["explain"];
 const EXECUTE: About = About::Chain("/graph/operations/execute");
 
@@ -183,6 +184,10 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
     in_graph("element-splits", "/v1/{domain}/{bucket}/elements/splits", vec![
         get(graph::element_splits, Inside(About::Path("/elements/splits"), |inside, asked| Box::pin(inside.element_splits(asked.query))))
             .with(SPLITS),
+    ]),
+    in_graph("vertices", "/v1/{domain}/{bucket}/graph/vertices", vec![
+        delete(graph::erase_named, Inside(About::Path("/graph/vertices"), |inside, asked| Box::pin(inside.erase_named(asked.query))))
+            .with(NAMED_VERTEX),
     ]),
     in_graph("vertex", "/v1/{domain}/{bucket}/vertices/{vertex}", vec![
         delete(graph::erase, Inside(About::Filled("/vertices/{}"), |inside, asked| Box::pin(inside.erase(asked.at[2], asked.query))))
@@ -348,17 +353,22 @@ pub struct Found<'a> {
 /// Finds the way. Where a path means different things in buckets of different types, that of this type is taken. One
 /// that its type has not, or not with this method, leads to where others have it by this very name, and is refused there.
 pub fn find<'a>(path: &'a Path<'_>, kind: Option<Of>, method: &Method) -> Option<Found<'a>> {
-    let (mut own, mut other, mut first) = (None, None, None);
+    let (mut own, mut other, mut first): (Option<Found<'a>>, _, _) = (None, None, None);
     for route in ROUTES.iter() {
         let Some(at) = route.fit(path) else { continue };
         let found = Found { route, at };
         let slot = match kind.is_none_or(|kind| route.of.serves(kind)) {
             true if found.names_something() => &mut own,
-            false if route.is_named_in_bucket() && found.has(method) => &mut other,
+            false if found.is_named_with(method) => &mut other,
             _ => &mut first,
         };
-        slot.get_or_insert(found);
-        if own.as_ref().is_some_and(|own: &Found<'_>| own.has(method)) {
+        // Of a bucket that nobody knows, what another type has by this very name may be meant.
+        match slot {
+            Some(before) if before.route.of == found.route.of || before.has(method) => {}
+            Some(_) if !found.is_named_with(method) => {}
+            slot => *slot = Some(found),
+        }
+        if own.as_ref().is_some_and(|own| own.has(method)) {
             return own;
         }
     }
@@ -381,6 +391,11 @@ pub fn names<'a>(path: &'a Path<'_>) -> Option<(&'a str, &'a str)> {
 impl Found<'_> {
     pub fn name(&self) -> &'static str {
         self.route.name
+    }
+
+    /// Whether there is such a method by this very name; which ones there are can be asked everywhere.
+    fn is_named_with(&self, method: &Method) -> bool {
+        self.route.is_named_in_bucket() && (self.has(method) || method == Method::OPTIONS)
     }
 
     /// Whether there can be what the path says: not everything can be the name of a revision.
@@ -409,11 +424,11 @@ impl Found<'_> {
                 let call = app.call(parts).await?;
                 handler(&call, Asked { at, query: query()?, body }).await
             }
+            // Whoever may not enter is not told what else is wrong.
             Inside(about, handler) => {
                 let call = app.call(parts).await?;
-                let asked = Asked { at, query: query()?, body };
-                let inside = call.enter(&asked.at, about, self.route.of).await?;
-                handler(&inside, asked).await
+                let inside = call.enter(&at, about, self.route.of).await?;
+                handler(&inside, Asked { at, query: query()?, body }).await
             }
         }
     }

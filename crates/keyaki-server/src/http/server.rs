@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt;
-use http::Request;
+use http::{HeaderName, HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service, service_fn};
@@ -39,6 +39,11 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 const WATCHED: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 const HTTP2_BEGINS: &[u8; 4] = b"PRI ";
 const HTTP2_STREAMS_MAX: u32 = 128;
+/// Heads of HTTP/2 up to this size are read, so that what is too large can be refused with a problem. What is larger still
+/// ends its stream, or the connection.
+const HTTP2_HEADER_BYTES_READ: u32 = 4 * HEADER_BYTES_MAX as u32;
+/// What HTTP/2 counts for a field, besides name and value.
+const HTTP2_FIELD_BYTES: usize = 32;
 /// Of what was given to a stream and not taken.
 const HTTP2_UNSENT_BYTES_MAX: usize = 128 << 10;
 /// A connection of HTTP/2 may stay so long without asking for anything.
@@ -232,12 +237,38 @@ impl Asked {
         }
     }
 
+    /// What the guard looks at before a request of HTTP/1 is read.
+    fn check_head(&self, request: &Request<Body>) -> Result<(), Problem> {
+        if request.version() != Version::HTTP_2 {
+            return Ok(());
+        }
+        let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+        if target > self.app.limits.uri_bytes {
+            return Err(Problem::new(&problem::URI_TOO_LONG, "the address is too long"));
+        }
+        let fields = request.headers();
+        let bytes = |(name, value): (&HeaderName, &HeaderValue)| {
+            name.as_str().len() + value.len() + HTTP2_FIELD_BYTES
+        };
+        let all = target + fields.iter().map(bytes).sum::<usize>();
+        match fields.len() > HEADERS_MAX || all > HEADER_BYTES_MAX {
+            true => Err(Problem::new(
+                &problem::HEADERS_TOO_LARGE,
+                "there are too many header fields, or they are too large",
+            )),
+            false => Ok(()),
+        }
+    }
+
     async fn respond(self, mut request: Request<Body>) -> Response {
         let uri = request.uri().clone();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
         {
             tracing::info!(?problem, "refused");
+            return problem.into_response_at(uri.path());
+        }
+        if let Err(problem) = self.check_head(&request) {
             return problem.into_response_at(uri.path());
         }
         // Whoever looks after the server is answered also when it has its hands full.
@@ -295,7 +326,7 @@ where
     let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
-        .max_header_list_size(HEADER_BYTES_MAX as u32)
+        .max_header_list_size(HTTP2_HEADER_BYTES_READ)
         .max_send_buf_size(HTTP2_UNSENT_BYTES_MAX)
         .keep_alive_interval(Duration::from_secs(20))
         .serve_connection(TokioIo::new(stream), asked.service());

@@ -7,12 +7,14 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::{StatusCode, header};
 use keyaki::catalog::{Changed, NewToken, Principal, Right, ServiceRecord, Token, digest_of};
 use keyaki::cell::Tid;
+use serde_json::{Value, json};
 
 use super::answer::{Representation, value, written};
 use super::catalog::time;
 use super::identify::refuse;
 use super::operations::{parse_rfc3339, rfc3339};
 use super::problem::{self, Problem};
+use super::sent_back;
 use super::shapes::{Items, ServiceForm, ServiceShown, TokenForm, TokenMade, TokenShown};
 use super::{Answer, Call};
 use crate::access::signature::{fingerprint, parse_public_key};
@@ -44,10 +46,13 @@ impl Call<'_> {
         self.demand_admin()?;
         let form: TokenForm = self.json(body).await?;
         self.again().await?.demand_admin()?;
+        let wrong = |why: &str| Problem::new(&problem::INVALID, why).with("at", "/expires");
         let expires = form.expires.as_deref().map(|text| {
-            parse_rfc3339(text).map(|time| time.micros() / 1_000_000).ok_or_else(|| {
-                Problem::new(&problem::INVALID, "not an RFC 3339 time").with("at", "/expires")
-            })
+            let time = parse_rfc3339(text).ok_or_else(|| wrong("not an RFC 3339 time"))?;
+            match time.micros() / 1_000_000 {
+                seconds if seconds > self.app.now_seconds() => Ok(seconds),
+                _ => Err(wrong("the token would have expired already")),
+            }
         });
         let token = NewToken {
             user: form.user,
@@ -119,10 +124,15 @@ impl Call<'_> {
     }
 
     pub(super) async fn put_service(&self, key: &str, body: Body) -> Answer {
-        let there = self.find_service(key)?.and_then(|(_, tid)| tid);
-        let demands = self.conditions()?.demands(there)?;
-        let form: ServiceForm = self.json(body).await?;
-        self.again().await?.demand_admin()?;
+        self.demand_admin()?;
+        let sent: Value = self.json(body).await?;
+        let again = self.again().await?;
+        let there = again.find_service(key)?;
+        let demands = self.met_demands(there.and_then(|(_, tid)| tid))?;
+        let form: ServiceForm = match there {
+            Some((service, _)) => sent_back::form(sent, &shown_service(key, service))?,
+            None => sent_back::form(sent, &json!({"fingerprint": key}))?,
+        };
         let invalid =
             |detail: String| Problem::new(&problem::INVALID, detail).with("at", "/publicKey");
         let public = parse_public_key(&form.public_key).map_err(|bad| invalid(bad.to_string()))?;
@@ -142,7 +152,12 @@ impl Call<'_> {
                     public_key: public,
                 };
                 let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-                written(status, tid, &shown_service(key, &record))
+                let mut response = written(status, tid, &shown_service(key, &record))?;
+                if created {
+                    let location = value(format!("/v1/_services/{key}"))?;
+                    response.headers_mut().insert(header::LOCATION, location);
+                }
+                Ok(response)
             }
             Changed::Unmet | Changed::Absent => Err(Problem::unmet()),
         }

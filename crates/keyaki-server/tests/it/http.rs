@@ -59,6 +59,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         catalog::CASES,
         conditions::CASES,
         graph::CASES,
+        graph::erase::CASES,
         graph::ingest::CASES,
         graph::jobs::CASES,
         graph::moves::CASES,

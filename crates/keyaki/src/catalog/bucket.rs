@@ -175,6 +175,10 @@ impl Catalog {
         let mut layout = settings.first_layout()?;
         let made = match &there {
             Some(there) => {
+                // It may be called by an alias again.
+                if let Some(named) = &settings.backend {
+                    settings.backend = Some(self.backends().resolve(Some(named))?);
+                }
                 settings.keep_place_of(there)?;
                 if !demands.hold(Some(there.tid)) {
                     return Ok(Changed::Unmet);
@@ -378,7 +382,8 @@ fn set(
 /// A domain shows its buckets, so it changes with them.
 fn touch(snapshot: &Snapshot, name: &str, edits: &mut Edits) {
     if let Some(domain) = snapshot.domains.get(name) {
-        let record = DomainRecord { tid: edits.tid().to_string(), ..domain.record.clone() };
+        let set = Some(domain.set().to_string());
+        let record = DomainRecord { tid: edits.tid().to_string(), set, ..domain.record.clone() };
         edits.put(&Place::Domain(name.to_owned()), &record);
     }
 }

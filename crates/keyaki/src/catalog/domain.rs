@@ -36,7 +36,8 @@ impl Catalog {
                     return Err(Error::conflict("the domain was made or deleted meanwhile"));
                 }
                 revokes.store(there.is_some(), std::sync::atomic::Ordering::Relaxed);
-                let record = DomainRecord { tid: edits.tid().to_string(), spec: spec.clone() };
+                let (tid, spec) = (edits.tid().to_string(), spec.clone());
+                let record = DomainRecord { tid, set: None, spec };
                 edits.put(&Place::Domain(name.to_owned()), &record);
                 Ok(Changed::Done((there.is_none(), edits.tid())))
             })

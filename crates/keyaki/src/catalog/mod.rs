@@ -111,6 +111,10 @@ impl Edits {
     fn remove(&mut self, place: &Place) {
         self.writes.push((place.sort(), None));
     }
+
+    fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
 }
 
 impl Catalog {

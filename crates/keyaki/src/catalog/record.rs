@@ -238,8 +238,11 @@ impl BucketKind {
 /// A domain as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainRecord {
-    /// The commit that set it last.
+    /// The commit that set it last, or that made, set or deleted a bucket in it.
     pub tid: String,
+    /// The commit that set it last, if that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
     /// How it is set.
     pub spec: DomainSpec,
 }
@@ -276,6 +279,9 @@ pub struct TokenRecord {
     pub expires: Option<u64>,
     /// The digest of the token.
     pub digest: String,
+    /// Whether whoever starts servers chose it: the next one that they choose takes its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// A service's key as it is kept.

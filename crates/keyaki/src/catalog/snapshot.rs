@@ -24,13 +24,22 @@ pub(super) const EPOCH: &[u8] = b"e";
 /// A domain with its buckets.
 #[derive(Debug, Clone)]
 pub struct Domain {
-    /// The commit that set it last.
+    /// The commit that last changed it or its buckets.
     pub tid: Tid,
     /// How it is set.
     pub record: DomainRecord,
     /// By their names.
     pub buckets: BTreeMap<String, Arc<BucketEntry>>,
     pub(super) acl: CompiledAcl,
+}
+
+impl Domain {
+    /// The commit that set it last, whatever became of its buckets.
+    #[must_use]
+    pub fn set(&self) -> Tid {
+        let noted = self.record.set.as_ref().and_then(|set| set.parse().ok());
+        noted.unwrap_or(self.tid)
+    }
 }
 
 /// A bucket in its domain.

@@ -31,6 +31,17 @@ pub fn digest_of(token: &str) -> String {
 }
 
 impl NewToken {
+    fn record(&self, digest: &str) -> TokenRecord {
+        TokenRecord {
+            user: self.user.clone(),
+            roles: self.roles.clone(),
+            auths: self.auths.clone(),
+            expires: self.expires,
+            digest: digest.to_owned(),
+            chosen: false,
+        }
+    }
+
     fn check(&self) -> Result<()> {
         let bad = |text: &String| {
             text.is_empty() || text.len() > TERM_BYTES_MAX || text.chars().any(char::is_control)
@@ -66,14 +77,7 @@ impl Catalog {
         let changed = self
             .inner
             .change("add-token", &token.user, by, |_: &Snapshot, edits: &mut Edits| {
-                let record = TokenRecord {
-                    user: token.user.clone(),
-                    roles: token.roles.clone(),
-                    auths: token.auths.clone(),
-                    expires: token.expires,
-                    digest: digest.to_owned(),
-                };
-                edits.put(&Place::Token(edits.tid()), &record);
+                edits.put(&Place::Token(edits.tid()), &token.record(digest));
                 Ok(Changed::Done(edits.tid()))
             })
             .await?;
@@ -81,6 +85,46 @@ impl Catalog {
             Changed::Done(tid) => Ok(tid),
             Changed::Unmet | Changed::Absent => Err(Error::internal("a token demands nothing")),
         }
+    }
+
+    /// Has the token of this digest, which whoever starts servers chose, be honoured in the place of those that they chose
+    /// before. When this answers, nobody honours those any more.
+    ///
+    /// # Errors
+    /// `Conflict` if somebody else has that token; those of the engine.
+    pub async fn choose_token(&self, token: &NewToken, digest: &str) -> Result<()> {
+        token.check()?;
+        let chosen = TokenRecord { chosen: true, ..token.record(digest) };
+        let by = Principal::default();
+        let changed = self
+            .inner
+            .change("choose-token", &token.user, &by, |snapshot: &Snapshot, edits: &mut Edits| {
+                let mut there = None;
+                for known in snapshot.tokens.values() {
+                    match &known.record {
+                        record if record.digest == digest => there = Some(known),
+                        record if record.chosen => edits.remove(&Place::Token(known.id)),
+                        _ => {}
+                    }
+                }
+                let given = |record: &TokenRecord| TokenRecord { chosen: true, ..record.clone() };
+                match there {
+                    Some(known) if given(&known.record) != chosen => {
+                        return Err(Error::conflict("somebody else has that token"));
+                    }
+                    Some(known) if known.record.chosen && edits.is_empty() => {
+                        return Ok(Changed::Absent);
+                    }
+                    Some(known) => edits.put(&Place::Token(known.id), &chosen),
+                    None => edits.put(&Place::Token(edits.tid()), &chosen),
+                }
+                Ok(Changed::Done(()))
+            })
+            .await?;
+        if changed == Changed::Done(()) {
+            self.wait_for_all().await;
+        }
+        Ok(())
     }
 
     /// Revokes a token. When this answers, nobody honours it any more.

@@ -16,8 +16,12 @@ const LABEL: &str = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 /// UUIDs of version 7 whose next ten bits count microseconds.
 const TID: &str = "^[0-7][0-9a-f]{7}-[0-9a-f]{4}-7([0-2][0-9a-f]{2}|3[0-9a-d][0-9a-f]|3e[0-7])\
                    -[89ab][0-9a-f]{3}-[0-9a-f]{12}$";
+const CLASS: &str = "^[A-Za-z_$][A-Za-z0-9_$.]{0,255}$";
+/// What a segment of a path can say.
+const SEGMENT: &str = r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$";
 /// Right only if the server has handed them out.
 pub const BY_STATE: [&str; 2] = ["cursor", "split"];
+const VERTEX_IN_QUERY: &str = "vertexInQuery";
 /// Tags between commas, or a star.
 const ENTITY_TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"(, ?(W/)?"[!#-~]*")*)$"#;
 
@@ -38,6 +42,14 @@ const TOPICS: [&str; 11] = [
 
 pub fn parameter(name: &str) -> Ref {
     Ref::new(format!("#/components/parameters/{name}"))
+}
+
+/// Of the query, where paths have one of the same name too.
+pub fn in_query(name: &str) -> Ref {
+    match name {
+        "vertex" => parameter(VERTEX_IN_QUERY),
+        _ => parameter(name),
+    }
 }
 
 pub fn header(name: &str) -> Ref {
@@ -94,10 +106,15 @@ fn path() -> Named<13> {
             "class",
             "A class, by its short or full name.",
             json!("GetElements"),
-            text().pattern(Some(r"^[A-Za-z_$][A-Za-z0-9_$.]{0,255}$")),
+            text().pattern(Some(CLASS)),
         ),
-        one("vertex", "A vertex, as text.", json!("ann"), text()),
-        one("name", "The name of a property.", json!("gaffer.version"), text()),
+        one("vertex", "A vertex, as text.", json!("ann"), text().pattern(Some(SEGMENT))),
+        one(
+            "name",
+            "The name of a property.",
+            json!("gaffer.version"),
+            text().pattern(Some(SEGMENT)),
+        ),
         one(
             "about",
             "What is asked about it.",
@@ -134,7 +151,7 @@ fn revision() -> (&'static str, Parameter) {
     ("revision", parameter.build())
 }
 
-fn query() -> Named<15> {
+fn query() -> Named<16> {
     let one = |name, about: &str, schema: ObjectBuilder| {
         (name, field(name, ParameterIn::Query, about, schema).build())
     };
@@ -148,7 +165,9 @@ fn query() -> Named<15> {
         .minimum(Some(1))
         .maximum(Some(1000))
         .default(Some(json!(16)));
+    let vertex = field("vertex", ParameterIn::Query, "A vertex, as text.", text());
     [
+        (VERTEX_IN_QUERY, vertex.required(Required::True).build()),
         one("split", "Only the elements of this part of the graph.", text()),
         one("parts", "How many parts a group has at most.", parts),
         one("limit", "How many items a page has at most.", limit),
@@ -170,7 +189,11 @@ fn query() -> Named<15> {
         one("map", "Of CSV: what columns are to be called, as `column:name,column:name`.", text()),
         one("group", "Of CSV: the group of rows that name none.", text()),
         one("directed", "Of CSV: whether edges have a direction that do not say so.", flag()),
-        one("vertexClass", "The class of the vertex, where the schema has several.", text()),
+        one(
+            "vertexClass",
+            "The class of the vertex, where the schema has several.",
+            text().pattern(Some(CLASS)),
+        ),
         one("explain", "Whether to answer what the chain costs, not what it gives.", flag()),
     ]
 }
@@ -212,7 +235,11 @@ fn request_headers() -> Named<13> {
             "Narrows what the request sees to these of the caller's authorisations.",
             text(),
         ),
-        one("Keyaki-Visibility", "Who may see what is written: `a&(b|c)`.", text()),
+        one(
+            "Keyaki-Visibility",
+            "Who may see what is written: `a&(b|c)`, which may go deeper than this pattern does.",
+            text().pattern(Some(visibility())),
+        ),
         one(
             "Keyaki-Only-If-Changed",
             "Stores only what differs from what is there.",
@@ -266,6 +293,14 @@ pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
         let header = HeaderBuilder::new().schema(Some(Object::with_type(Type::String)));
         (name, header.description(Some(about)).build())
     })
+}
+
+/// A visibility expression, as deep as patterns go: there are deeper ones.
+fn visibility() -> String {
+    let chain = |of: &str| format!(r"({of}(&{of})*|{of}(\|{of})*)");
+    let term = "[A-Za-z0-9_:./-]+";
+    let inner = format!(r"({term}|\({}\))", chain(term));
+    format!("^{}?$", chain(&inner))
 }
 
 fn flag() -> ObjectBuilder {

@@ -1,6 +1,9 @@
 //! Graphs: elements, and chains of operations.
 
-use super::sketch::Sketch;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+
+use super::sketch::{Sketch, text};
 use crate::http::problem;
 use crate::http::shapes::{Erased, Explained, IngestSummary, SplitShown};
 
@@ -16,7 +19,14 @@ pub fn elements(s: Sketch) -> Sketch {
     )
     .for_anybody()
     .repeat_safe()
-    .takes_texts("Elements as Gaffer writes them.", &["application/json", "application/x-ndjson", "text/csv"])
+    .takes_texts(
+        "Elements as Gaffer writes them.",
+        &[
+            ("application/json", ArrayBuilder::new().items(RefOr::T(object())).into()),
+            ("application/x-ndjson", text()),
+            ("text/csv", text()),
+        ],
+    )
     .refuses(&[&problem::INVALID, &problem::CONFLICT])
     .answers_json::<IngestSummary>(200, "What became of them.")
     .heads(200, &["Idempotency-Replayed"])
@@ -58,10 +68,29 @@ pub fn erase(s: Sketch) -> Sketch {
     .answers_json::<Erased>(200, "How many elements there were; none if it is done again.")
 }
 
+pub fn erase_named(s: Sketch) -> Sketch {
+    s.says(
+        "eraseNamedVertex",
+        TAG,
+        "Erases a vertex that no path can name",
+        "As `eraseVertex` does; `..` and the empty text are vertices too.",
+    )
+    .refuses(&[&problem::INVALID])
+    .answers_json::<Erased>(200, "How many elements there were; none if it is done again.")
+}
+
+/// What its `class` says it is.
+fn object() -> Schema {
+    ObjectBuilder::new().schema_type(Type::Object).into()
+}
+
 fn chain(s: Sketch) -> Sketch {
     s.for_anybody()
         .repeat_safe()
-        .takes_texts("An operation, or a chain of them, in Gaffer's JSON.", &["application/json"])
+        .takes_texts(
+            "An operation, or a chain of them, in Gaffer's JSON.",
+            &[("application/json", object())],
+        )
         .refuses(&[&problem::INVALID, &problem::CONFLICT])
 }
 

@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use utoipa::openapi::path::{HttpMethod, Paths};
 use utoipa::openapi::schema::{
-    AdditionalProperties, AnyOfBuilder, Object, ObjectBuilder, OneOfBuilder, SchemaType, Type,
+    AdditionalProperties, AnyOfBuilder, KnownFormat, Object, ObjectBuilder, OneOfBuilder,
+    SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -36,6 +37,12 @@ const ABOUT: &str = "Typed buckets over one sorted cell store. Domains hold buck
 /// Types of buckets, and what their options are called.
 const TYPES: [(&str, &str); 2] = [("revisions", "RevisionsOptions"), (GRAPH, "GraphOptions")];
 const GRAPH: &str = "graph";
+/// What can be sent back with settings, though only the server says it.
+const TOLD: [(&str, &[&str]); 3] = [
+    ("DomainForm", &["name", "tid", "time", "use", "buckets"]),
+    ("BucketForm", &["name", "tid", "time", "use"]),
+    ("ServiceForm", &["fingerprint", "tid"]),
+];
 const TAGS: [(&str, &str); 7] = [
     (
         revisions::TAG,
@@ -65,6 +72,12 @@ pub fn document(backends: &BTreeSet<String>) -> OpenApi {
             let (described, schemas) = sketch.finish();
             components.schemas.extend(schemas);
             paths.add_path_operation(route.template, vec![method], described);
+        }
+    }
+    for (form, told) in TOLD {
+        if let Some(RefOr::T(Schema::Object(form))) = components.schemas.get_mut(form) {
+            let properties = told.iter().map(|name| (String::from(*name), told_back(name)));
+            form.properties.extend(properties);
         }
     }
     if let Some(RefOr::T(Schema::Object(form))) = components.schemas.get_mut("BucketForm") {
@@ -99,6 +112,22 @@ pub fn document(backends: &BTreeSet<String>) -> OpenApi {
         .components(Some(components))
         .tags(Some(tags))
         .build()
+}
+
+/// What the server alone says, and takes back as it said it.
+fn told_back(name: &str) -> RefOr<Schema> {
+    let told = |kind: Type| ObjectBuilder::new().schema_type(kind).read_only(true);
+    let schema = match name {
+        "use" => told(Type::Object),
+        "buckets" => told(Type::Array),
+        "tid" => told(Type::String).format(Some(SchemaFormat::Custom("uuid".to_owned()))),
+        "time" => {
+            let time = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+            told(Type::String).format(Some(time))
+        }
+        _ => told(Type::String),
+    };
+    Schema::from(schema).into()
 }
 
 /// Which backends a bucket may name is known, and whether any of them replicates.

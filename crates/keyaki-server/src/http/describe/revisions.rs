@@ -25,11 +25,13 @@ pub fn changes(s: Sketch) -> Sketch {
         "readChanges",
         TAG,
         "What happened in a bucket",
-        "Oldest first. `Accept: text/event-stream` follows it.",
+        "Oldest first. `Accept: text/event-stream` follows it; `application/x-ndjson` and no `limit` answers all of it as \
+         lines of JSON.",
     )
     .for_anybody()
     .takes_by_state(&["Keyaki-Session", "Last-Event-ID"])
     .answers_json::<Changes>(200, "Changes, and where to go on.")
+    .also_text(200, "application/x-ndjson")
     .also_text(200, "text/event-stream")
     .heads(200, &["Link"])
 }
@@ -49,6 +51,7 @@ pub fn rename(s: Sketch) -> Sketch {
     .answers_json::<RevisionShown>(201, "It is renamed.")
     .heads(200, &WRITTEN)
     .heads(201, &WRITTEN)
+    .heads(201, &["Location"])
 }
 
 pub fn read(s: Sketch) -> Sketch {
@@ -74,6 +77,7 @@ pub fn write(s: Sketch) -> Sketch {
     .answers_json::<RevisionShown>(201, "It is new.")
     .heads(200, &WRITTEN)
     .heads(201, &WRITTEN)
+    .heads(201, &["Location"])
     .leads_to(201, "readItem", &[])
     .leads_to(201, "readHistory", &[])
     .leads_to(201, "readRevision", &[("revision", "$response.body#/tid")])
@@ -95,10 +99,16 @@ pub fn delete(s: Sketch) -> Sketch {
 }
 
 pub fn history(s: Sketch) -> Sketch {
-    s.says("readHistory", TAG, "An item's revisions", "Newest first.")
-        .for_anybody()
-        .answers_page::<RevisionShown>("A page of revisions.")
-        .heads(200, &["Link"])
+    s.says(
+        "readHistory",
+        TAG,
+        "An item's revisions",
+        "Newest first. With `Accept: application/x-ndjson` and no `limit`, all of them as lines of JSON.",
+    )
+    .for_anybody()
+    .answers_page::<RevisionShown>("A page of revisions, or all of them.")
+    .also_text(200, "application/x-ndjson")
+    .heads(200, &["Link"])
 }
 
 pub fn revision(s: Sketch) -> Sketch {

@@ -61,11 +61,15 @@ impl Sketch {
             by_state: Vec::new(),
             schemas: Vec::new(),
         };
-        for name in sketch.names.clone().iter().chain(operation.query) {
-            sketch = match fields::BY_STATE.contains(name) {
-                true => sketch.takes_by_state(&[name]),
-                false => sketch.takes(&[name]),
-            };
+        let names = sketch.names.clone();
+        sketch = sketch.takes(&names);
+        for name in operation.query {
+            match fields::BY_STATE.contains(name) {
+                true => sketch.by_state.push(name),
+                false => {
+                    sketch.operation = sketch.operation.parameter_ref(fields::in_query(name));
+                }
+            }
         }
         if known {
             sketch.problems.extend([&problem::UNAUTHENTICATED, &problem::FORBIDDEN]);
@@ -155,10 +159,11 @@ impl Sketch {
     }
 
     /// Text in one of several forms.
-    pub fn takes_texts(mut self, about: &str, kinds: &[&str]) -> Self {
+    pub fn takes_texts(mut self, about: &str, kinds: &[(&str, Schema)]) -> Self {
         let mut body = RequestBodyBuilder::new().description(Some(about));
-        for kind in kinds {
-            body = body.content(*kind, ContentBuilder::new().build());
+        for (kind, schema) in kinds {
+            let content = ContentBuilder::new().schema(Some(RefOr::from(schema.clone())));
+            body = body.content(*kind, content.build());
         }
         self.operation =
             self.operation.request_body(Some(body.required(Some(Required::True)).build()));
@@ -324,7 +329,7 @@ impl Sketch {
     }
 }
 
-fn text() -> Schema {
+pub fn text() -> Schema {
     ObjectBuilder::new().schema_type(Type::String).into()
 }
 

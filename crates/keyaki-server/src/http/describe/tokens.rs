@@ -62,7 +62,7 @@ pub fn put_service(s: Sketch) -> Sketch {
         .answers_json::<ServiceShown>(200, "It is described anew.")
         .answers_json::<ServiceShown>(201, "It is honoured.")
         .heads(200, &["ETag", "Last-Modified"])
-        .heads(201, &["ETag", "Last-Modified"])
+        .heads(201, &["ETag", "Last-Modified", "Location"])
         .leads_to(201, "showService", &[])
         .leads_to(201, "revokeService", &[])
 }

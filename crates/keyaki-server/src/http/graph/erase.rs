@@ -1,5 +1,5 @@
-//! `/vertices/{vertex}`: everything about a vertex, erased. It goes whoever may see it, so only those may do it who may
-//! delete the bucket.
+//! `/vertices/{vertex}`, or `/graph/vertices?vertex=` for those that no path can name: everything about a vertex, erased.
+//! It goes whoever may see it, so only those may do it who may delete the bucket.
 
 use keyaki::bucket::graph::value::{Class, Value, VertexEncoding};
 use serde_json::Value as Json;
@@ -21,6 +21,13 @@ impl InBucket<'_> {
         let vertex = self.vertex(text, query.get("vertexClass"))?;
         let erased = self.graph()?.erase(&vertex, self.caller.user.clone()).await?;
         Representation::json(None, &Erased { erased }).answer(self.call.parts)
+    }
+
+    /// `/graph/vertices?vertex=`.
+    pub(in crate::http) async fn erase_named(&self, query: Query) -> Answer {
+        let which = || Problem::bad_request("which vertex?").with("parameter", "vertex");
+        let vertex = query.get("vertex").ok_or_else(which)?.to_owned();
+        self.erase(&vertex, query).await
     }
 
     /// The vertex that a text means; of what class it is the schema tells, unless the caller does.

@@ -8,8 +8,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use futures_util::{Stream, stream};
+use http::{HeaderValue, StatusCode, header};
 use keyaki::bucket::graph::json::read_operation;
 use keyaki::bucket::graph::operation::{
     Budget, Executor, KnownNames, Limits, NoNames, Output, Step, mentioned,
@@ -21,7 +21,7 @@ use keyaki::cell::visibility::Authorisations;
 
 use super::{Waiting, aside, flag};
 use crate::http::Answer;
-use crate::http::answer::value;
+use crate::http::answer::{Codings, value};
 use crate::http::body::{self, Whole};
 use crate::http::inside::{InBucket, Watch};
 use crate::http::path::Query;
@@ -37,6 +37,7 @@ const READ_ASIDE_FROM: usize = 64 << 10;
 const LOOKS_MAX: usize = 8;
 const NAMES_MAX: usize = 1000;
 
+const JSON: &str = "application/json";
 /// An answer that is no longer is known whole before it begins.
 const FIRST_BYTES: usize = 256 << 10;
 
@@ -69,6 +70,7 @@ impl InBucket<'_> {
 
     async fn answer_chain(&self, query: Query, body: Body, shape: Shape) -> Answer {
         let explain = flag(&query, "explain")?.unwrap_or(false);
+        let codings = Codings::accepted(self.headers())?;
         let app = self.call.app;
         let most = app.limits.body_bytes;
         let Whole { bytes, held: _held } =
@@ -83,7 +85,7 @@ impl InBucket<'_> {
             let running = self.run(&step, &bytes).await?;
             match explain {
                 true => self.explained(running).await,
-                false => self.first_piece(running, shape).await,
+                false => self.first_piece(running, shape, &codings).await,
             }
         };
         if step.writes() {
@@ -201,11 +203,22 @@ impl InBucket<'_> {
     }
 
     /// The answer, once it is known how it begins.
-    async fn first_piece(&self, running: Running, shape: Shape) -> Answer {
+    async fn first_piece(&self, running: Running, shape: Shape, codings: &Codings) -> Answer {
         let Running { output, writer, budget: _budget } = running;
         let mut pieces = Pieces { output, shape, started: false, over: false };
         let first = pieces.first().await?;
-        let mut headers = HeaderMap::new();
+        let mut response = match first {
+            None => Response::new(Body::empty()),
+            Some(first) if pieces.over && !codings.choose_gzip(JSON, first.len()) => {
+                let mut whole = Response::new(Body::from(first));
+                whole.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+                whole
+            }
+            Some(first) => {
+                codings.stream(JSON, pieces.stream(first, self.watch(Access::Read, PATH)))
+            }
+        };
+        let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(
             "gaffer-media-type",
@@ -219,19 +232,6 @@ impl InBucket<'_> {
                 headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
             }
         }
-        let body = match first {
-            None => Body::empty(),
-            Some(first) => {
-                let kind = HeaderValue::from_static("application/json");
-                headers.insert(header::CONTENT_TYPE, kind);
-                match pieces.over {
-                    true => Body::from(first),
-                    false => pieces.stream(first, self.watch(Access::Read, PATH)),
-                }
-            }
-        };
-        let mut response = Response::new(body);
-        *response.headers_mut() = headers;
         Ok(response)
     }
 }
@@ -313,19 +313,21 @@ impl Pieces {
         Ok(())
     }
 
-    fn stream(self, first: Bytes, watch: Watch) -> Body {
-        let rest =
-            stream::try_unfold((self, Some(first), watch), |(mut pieces, first, watch)| async {
-                let piece = match first {
-                    Some(first) => Some(first),
-                    None => {
-                        watch.look().await?;
-                        pieces.next().await?
-                    }
-                };
-                Ok::<_, keyaki::Error>(piece.map(|piece| (piece, (pieces, None, watch))))
-            });
-        Body::from_stream(rest)
+    fn stream(
+        self,
+        first: Bytes,
+        watch: Watch,
+    ) -> impl Stream<Item = keyaki::Result<Bytes>> + Send + 'static {
+        stream::try_unfold((self, Some(first), watch), |(mut pieces, first, watch)| async {
+            let piece = match first {
+                Some(first) => Some(first),
+                None => {
+                    watch.look().await?;
+                    pieces.next().await?
+                }
+            };
+            Ok::<_, keyaki::Error>(piece.map(|piece| (piece, (pieces, None, watch))))
+        })
     }
 }
 

@@ -3,25 +3,23 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::response::IntoResponse;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use futures_util::stream;
-use http::{Method, StatusCode, header};
+use http::Method;
 use keyaki::bucket::graph::GraphSplit;
 use keyaki::bucket::graph::element::Directed;
 use keyaki::bucket::graph::operation::{Budget, Elements, Plan, Side, Source, Target};
 use keyaki::catalog::Access;
 
 use crate::http::Answer;
-use crate::http::answer::{Representation, accepts};
+use crate::http::answer::{Representation, refuse_unacceptable};
 use crate::http::inside::InBucket;
-use crate::http::listing::NDJSON;
 use crate::http::path::Query;
-use crate::http::problem::{self, Problem};
+use crate::http::problem::Problem;
 use crate::http::shapes::{Items, SplitShown};
+use crate::http::streams::{self, NDJSON};
 
 const PATH: &str = "/elements";
 const PARTS: usize = 16;
@@ -33,22 +31,17 @@ impl InBucket<'_> {
     /// `/elements`.
     pub(in crate::http) async fn read_elements(&self, query: Query) -> Answer {
         let parts = self.call.parts;
-        if !accepts(&parts.headers, NDJSON) {
-            return Err(Problem::new(&problem::NOT_ACCEPTABLE, "elements are lines of JSON")
-                .with("available", NDJSON));
-        }
+        refuse_unacceptable(&parts.headers, NDJSON)?;
         self.wait_for_session().await?;
         let budget = self.budget();
         let elements = match query.get("split") {
             None => self.whole(budget.clone()).await?,
             Some(split) => self.part(split, budget.clone())?,
         };
-        let body = match parts.method == Method::HEAD {
-            true => Body::empty(),
-            false => self.body_of(elements, budget).await?,
-        };
-        let kind = [(header::CONTENT_TYPE, NDJSON), (header::CACHE_CONTROL, "no-store")];
-        Ok((StatusCode::OK, kind, body).into_response())
+        if parts.method == Method::HEAD {
+            return streams::read(parts, NDJSON, stream::empty());
+        }
+        self.answer_all(elements, budget).await
     }
 
     /// `/elements/splits`.
@@ -110,11 +103,12 @@ impl InBucket<'_> {
     }
 
     /// A batch of lines at a time, as the reader takes them. What goes wrong with the first is told as a problem.
-    async fn body_of(&self, mut elements: Elements, budget: Arc<Budget>) -> Result<Body, Problem> {
+    async fn answer_all(&self, mut elements: Elements, budget: Arc<Budget>) -> Answer {
         let mut first = Vec::new();
         while first.len() < FIRST_BYTES {
             if !lines(&mut elements, &budget, &mut first).await? {
-                return Ok(Body::from(first));
+                let whole = stream::once(async { Ok(Bytes::from(first)) });
+                return streams::read(self.call.parts, NDJSON, whole);
             }
         }
         let watch = Arc::new(self.watch(Access::Read, PATH));
@@ -129,7 +123,7 @@ impl InBucket<'_> {
                 Ok::<_, keyaki::Error>(more.then(|| (Bytes::from(piece), (elements, Vec::new()))))
             }
         });
-        Ok(Body::from_stream(rest))
+        streams::read(self.call.parts, NDJSON, rest)
     }
 }
 

@@ -24,6 +24,7 @@ use crate::http::identify::refuse;
 use crate::http::inside::{InBucket, Watch};
 use crate::http::problem::Problem;
 use crate::http::revisions::operation;
+use crate::http::streams;
 use crate::http::{Answer, App};
 
 const PATH: &str = "/graph/jobs";
@@ -107,7 +108,7 @@ impl InBucket<'_> {
         self.wait_for_session().await?;
         let seen = self.seen_jobs()?;
         let (id, job) = seen.finished(id).await?;
-        let watch = self.watch(Access::Read, PATH);
+        let watch = self.watch(Access::Read, &format!("{PATH}/{id}/results"));
         let pieces = stream::try_unfold((seen, watch, 0), move |(seen, watch, next)| async move {
             if next == job.pieces {
                 return Ok(None);
@@ -116,11 +117,7 @@ impl InBucket<'_> {
             let piece = Bytes::from(seen.piece(id, next).await?);
             Ok::<_, Error>(Some((piece, (seen, watch, next + 1))))
         });
-        let mut response = Response::new(Body::from_stream(pieces));
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        Ok(response)
+        streams::read(self.call.parts, "application/json", pieces)
     }
 
     pub(super) fn seen_jobs(&self) -> Result<SeenJobs, Problem> {

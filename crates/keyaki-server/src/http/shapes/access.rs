@@ -18,9 +18,9 @@ pub struct TokenForm {
     #[serde(default)]
     #[schema(schema_with = super::settings::names)]
     pub auths: Vec<String>,
-    /// Until when; for ever if it is not said.
+    /// Until when, which is yet to come; for ever if it is not said.
     #[serde(default)]
-    #[schema(format = DateTime, example = "2036-01-01T00:00:00Z")]
+    #[schema(schema_with = super::settings::time_to_come)]
     pub expires: Option<String>,
 }
 

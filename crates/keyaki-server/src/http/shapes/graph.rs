@@ -7,8 +7,17 @@ use keyaki::catalog::{ChangesOptions, CostLimits, GraphOptions, Lasting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{
+    AdditionalProperties, AnyOfBuilder, ArrayBuilder, ObjectBuilder, SchemaType, Type,
+};
+use utoipa::openapi::{RefOr, Schema};
 
 use super::settings::ChangesForm;
+
+/// Of a schema.
+const MEMBERS: [&str; 4] = ["entities", "edges", "types", "config"];
+const TEXTS: [&str; 3] = ["visibilityProperty", "timestampProperty", "description"];
+const PACKAGES: [&str; 3] = ["byteEntity", "classic", "sharded"];
 
 /// Options of a graph.
 #[derive(Serialize, Deserialize, ToSchema)]
@@ -16,9 +25,11 @@ use super::settings::ChangesForm;
 #[schema(as = GraphOptions)]
 pub struct GraphForm {
     /// What may be in it: a schema in Gaffer's JSON, or a list of its parts.
+    #[schema(schema_with = gaffer_schema)]
     pub schema: Value,
     /// How keys are laid out, `byteEntity` unless it is said; chosen when the bucket is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = key_package)]
     pub key_package: Option<String>,
     /// How long operations are remembered, for ever unless it is said; chosen when the bucket is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +40,27 @@ pub struct GraphForm {
     /// What a chain of operations may cost, by the caller's role; `*` is everybody's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, CostForm>,
+}
+
+/// Its members, but not what they have to do with each other: OpenAPI has no word for that.
+fn gaffer_schema() -> Schema {
+    let object = || ObjectBuilder::new().schema_type(Type::Object);
+    let part = MEMBERS.iter().fold(object(), |part, name| part.property(*name, object()));
+    let part = TEXTS.iter().fold(part, |part, name| part.property(*name, text()));
+    let part = part.property("vertexSerialiser", ObjectBuilder::new());
+    let part =
+        Schema::from(part.additional_properties(Some(AdditionalProperties::FreeForm(false))));
+    let parts = ArrayBuilder::new().items(RefOr::T(part.clone())).min_items(Some(1));
+    AnyOfBuilder::new().item(part).item(Schema::from(parts)).into()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn key_package() -> Schema {
+    let names = PACKAGES.iter().map(|name| Value::from(*name)).chain([Value::Null]);
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(names)).into()
 }
 
 /// What a chain of operations may cost; what is not said is as by default.

@@ -8,7 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
 
 /// An item's key: any text without control characters that does not begin with `_`, nor is a dot segment.
 pub const KEY: &str = r"^(?!\.{1,2}$)[^_\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
@@ -17,6 +19,8 @@ const SPAN: &str =
     "^([1-9][0-9]{0,9}s|[1-9][0-9]{0,7}m|[1-9][0-9]{0,5}h|[1-9][0-9]{0,4}d|[1-9][0-9]{0,3}w)$";
 const LASTING: &str = "^([1-9][0-9]{0,9}s|[1-9][0-9]{0,7}m|[1-9][0-9]{0,5}h|[1-9][0-9]{0,4}d|\
                        [1-9][0-9]{0,3}w|forever)$";
+/// Of the year that this was written in some is over: OpenAPI has no word for now.
+const YEARS_TO_COME: &str = "^(202[7-9]|20[3-9][0-9]|2[1-9][0-9]{2}|[3-9][0-9]{3})-";
 /// Text without control characters.
 pub const TEXT: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 
@@ -83,6 +87,13 @@ fn perhaps_span() -> Schema {
 
 pub fn lasting() -> Schema {
     text(LASTING).schema_type(perhaps_text()).examples(["7d"]).into()
+}
+
+/// A time that is not over.
+pub fn time_to_come() -> Schema {
+    let time = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+    let schema = text(YEARS_TO_COME).schema_type(perhaps_text()).format(Some(time));
+    schema.examples(["2036-01-01T00:00:00Z"]).into()
 }
 
 fn perhaps_text() -> SchemaType {

@@ -17,6 +17,9 @@ cases! {
     rights_that_end_while_a_body_arrives_have_ended,
     what_is_hidden_is_not_counted_for_others,
     listings_and_feeds_show_only_what_may_be_read,
+    a_feed_does_not_move_with_what_is_hidden,
+    a_token_that_has_expired_is_not_made,
+    a_domain_does_not_move_with_buckets_that_are_hidden,
 }
 
 fn without_a_right_nothing_is_open(server: &Server) {
@@ -56,6 +59,10 @@ fn without_a_right_nothing_is_open(server: &Server) {
         };
         assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
         assert!(anybody.header("www-authenticate").is_some());
+    }
+    for path in [format!("{ITEM}?x=1"), format!("{BUCKET}/?limit=0")] {
+        server.ask("GET", &path).send().demand_problem(401);
+        server.ask("GET", &path).bearer(&stranger).send().demand_problem(403);
     }
     let seen = server.ask("GET", "/v1/").bearer(&stranger).send();
     assert!(!seen.text().contains(&server.own("d.example")), "{}", seen.text());
@@ -290,4 +297,83 @@ fn listings_and_feeds_show_only_what_may_be_read(server: &Server) {
     }
     let all = server.ask("GET", &format!("{BUCKET}/")).admin().settled().send().value();
     assert_eq!(keys(&all, "key").len(), 12);
+}
+
+fn a_feed_does_not_move_with_what_is_hidden(server: &Server) {
+    let mut settings = open_bucket();
+    settings["acl"]["read"] = json!([[{"type": "pathRegExp", "re": "public.*|_changes"}, {"type": "role", "anyOf": ["*"]}]]);
+    server.with_bucket(settings);
+    let spy = server.token("spy", &["editor"], &["secret"]);
+    let hide = || {
+        let put = |key: &str, label: &str| {
+            let asked = server.ask("PUT", &format!("{BUCKET}/{key}")).bearer(&spy);
+            assert!(asked.with("Keyaki-Visibility", label).text("x").status < 300);
+        };
+        put("public-1", "secret");
+        put("private", "");
+    };
+    let read = |query: &str| {
+        let reply = server.ask("GET", &format!("{BUCKET}/_changes{query}")).settled().send();
+        (reply.value(), reply.header("link").map(str::to_owned))
+    };
+    let nothing = read("");
+    hide();
+    assert_eq!(read(""), nothing);
+    for number in 0..4 {
+        let path = format!("{BUCKET}/public-{number}");
+        assert!(server.ask("PUT", &path).bearer(&spy).text("x").status < 300);
+        hide();
+    }
+    let all = read("").0;
+    let ids: Vec<&str> =
+        all["items"].as_array().unwrap().iter().map(|c| c["id"].as_str().unwrap()).collect();
+    assert_eq!((ids.len(), &all["since"], all.get("next")), (4, &json!(ids[3]), None));
+    assert_eq!(read(&format!("?since={}", ids[3])).0, json!({"items": [], "since": ids[3]}));
+    let (page, link) = read("?limit=2");
+    assert_eq!((&page["next"], &page["since"]), (&json!(ids[1]), &json!(ids[1])));
+    assert!(link.unwrap().contains(ids[1]));
+    let (page, link) = read(&format!("?limit=2&since={}", ids[1]));
+    assert_eq!((page["items"].as_array().unwrap().len(), page.get("next"), link), (2, None, None));
+    let lines =
+        server.ask("GET", &format!("{BUCKET}/_changes")).with("Accept", "application/x-ndjson");
+    let lines = lines.settled().send();
+    assert_eq!(lines.header("content-type"), Some("application/x-ndjson"));
+    let shown = lines.text().lines().map(|line| serde_json::from_str(line).unwrap());
+    assert_eq!(shown.collect::<Vec<serde_json::Value>>(), *all["items"].as_array().unwrap());
+}
+
+fn a_token_that_has_expired_is_not_made(server: &Server) {
+    let make = |expires: &str| {
+        let form = json!({"user": "u", "expires": expires});
+        server.ask("POST", "/v1/_tokens").admin().json(&form)
+    };
+    for expired in ["2001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"] {
+        let refused = make(expired);
+        refused.demand_problem(422);
+        assert_eq!(refused.value()["at"], "/expires");
+    }
+    assert_eq!(make("2999-01-01T00:00:00Z").status, 201);
+}
+
+fn a_domain_does_not_move_with_buckets_that_are_hidden(server: &Server) {
+    server.with_bucket(open_bucket());
+    let clerk = server.token("clerk", &[], &[]);
+    let domain = "/v1/d.example";
+    let seen = |path: &str| {
+        let reply = server.ask("GET", path).bearer(&clerk).send();
+        assert_eq!((reply.status, reply.header("last-modified")), (200, None));
+        (reply.etag().to_owned(), reply.text().to_owned())
+    };
+    let (before, admins) = (seen(domain), server.ask("GET", domain).admin().send());
+    let hidden = server.ask("PUT", "/v1/d.example/hidden").admin();
+    assert_eq!(hidden.json(&json!({"type": "revisions"})).status, 201);
+    assert_eq!(seen(domain), before);
+    assert_ne!(server.ask("GET", domain).admin().send().etag(), admins.etag(), "admins see it");
+    assert_eq!(server.ask("DELETE", "/v1/d.example/hidden").admin().send().status, 204);
+    assert_eq!(seen(domain), before);
+    assert_eq!(server.ask("PUT", "/v1/d.example/c").admin().json(&open_bucket()).status, 201);
+    let both = seen(domain);
+    assert_ne!(both.0, before.0);
+    assert_eq!(server.ask("DELETE", "/v1/d.example/c").admin().send().status, 204);
+    assert_eq!(seen(domain), before, "what it sees is what it saw");
 }

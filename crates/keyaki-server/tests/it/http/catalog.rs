@@ -13,6 +13,8 @@ cases! {
     settings_that_make_no_sense_are_refused,
     hosts_name_buckets,
     settings_that_are_too_large_break_nothing,
+    what_was_shown_can_be_sent_back,
+    part_of_an_item_moves_only_where_there_is_room,
 }
 
 fn owners_and_creators_have_their_rights(server: &Server) {
@@ -165,4 +167,74 @@ fn settings_that_are_too_large_break_nothing(server: &Server) {
         200
     );
     assert_eq!(server.ask("PUT", &format!("{BUCKET}/x")).admin().text("12345").status, 201);
+}
+
+fn what_was_shown_can_be_sent_back(server: &Server) {
+    let domain = json!({"description": "d", "owners": ["ada", "role:staff"], "quota": {"items": 9},
+                        "acl": {"read": [[{"type": "role", "anyOf": ["*"]}]]}});
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&domain).status, 201);
+    let mut settings = open_bucket();
+    settings["options"] = json!({"retention": {"type": "latest", "count": 3}});
+    settings["backend"] = json!("default");
+    assert_eq!(server.ask("PUT", BUCKET).admin().json(&settings).status, 201);
+    assert_eq!(server.ask("PUT", BUCKET).admin().json(&settings).status, 200, "and once more");
+    for path in ["/v1/d.example", BUCKET] {
+        let shown = server.ask("GET", path).admin().send();
+        let sent = shown.value();
+        server.ask("PUT", "/v1/d.example/b/x").admin().text("its use has changed");
+        let put = server.ask("PUT", path).admin().with("If-Match", shown.etag()).json(&sent);
+        assert_eq!(put.status, 200, "{put:?}");
+        let set = |mut shown: serde_json::Value| {
+            shown
+                .as_object_mut()
+                .unwrap()
+                .retain(|name, _| !["tid", "time", "use", "buckets"].contains(&name.as_str()));
+            shown
+        };
+        assert_eq!(set(put.value()), set(sent.clone()), "nothing else has changed");
+        let late = server.ask("PUT", path).admin().with("If-Match", shown.etag()).json(&sent);
+        late.demand_problem(412);
+        let refused = server.ask("PUT", path).admin().json(&sent);
+        refused.demand_problem(422);
+        assert_eq!(refused.value()["at"], "/tid", "it has another by now");
+        for (name, value) in [("name", json!("other")), ("use", json!(0)), ("nmae", json!("b"))] {
+            let mut wrong = json!({"type": "revisions"});
+            if path != BUCKET {
+                wrong = json!({});
+            }
+            wrong[name] = value;
+            let refused = server.ask("PUT", path).admin().json(&wrong);
+            refused.demand_problem(422);
+            assert_eq!(refused.value()["at"], format!("/{name}"));
+        }
+    }
+    let new = json!({"type": "revisions", "name": "new"});
+    assert_eq!(server.ask("PUT", "/v1/d.example/new").admin().json(&new).status, 201);
+}
+
+fn part_of_an_item_moves_only_where_there_is_room(server: &Server) {
+    let mut settings = open_bucket();
+    settings["quota"] = json!({"items": 1});
+    server.with_bucket(settings);
+    let spy = server.token("spy", &["editor"], &["secret"]);
+    let item = format!("{BUCKET}/item");
+    assert_eq!(server.ask("PUT", &item).admin().text("open").status, 201);
+    let hide = || {
+        let hidden = server.ask("PUT", &item).bearer(&spy).with("Keyaki-Visibility", "secret");
+        hidden.text("hidden").status
+    };
+    assert_eq!(hide(), 200);
+    let rename = || {
+        let asked = server.ask("POST", &format!("{BUCKET}/_rename")).bearer(&spy);
+        asked.json(&json!({"from": "item", "to": "moved"}))
+    };
+    let full = rename();
+    full.demand_problem(507);
+    assert_eq!(full.value()["quota"], "items");
+    assert_eq!(server.ask("GET", &item).bearer(&spy).send().text(), "hidden");
+    assert_eq!(server.ask("GET", BUCKET).admin().send().value()["use"]["items"], 1);
+    assert_eq!(server.ask("DELETE", &item).admin().send().status, 200);
+    assert_eq!(hide(), 201);
+    assert_eq!(rename().status, 201, "now all of it moves");
+    assert_eq!(server.ask("GET", BUCKET).admin().send().value()["use"]["items"], 1);
 }

@@ -1,5 +1,6 @@
 //! Graphs over HTTP.
 
+pub mod erase; // a vertex and all that touches it
 pub mod ingest; // elements in every form, broken off and sent again
 pub mod jobs; // chains in the background
 pub mod moves; // whole graphs: in parts, to files, and back
@@ -25,7 +26,6 @@ cases! {
     chains_that_write_count_once,
     what_gaffers_client_asks_about_a_graph,
     small_operations_answer,
-    a_vertex_is_erased_by_owners,
     a_graph_was_made_once,
 }
 
@@ -518,31 +518,6 @@ fn what_gaffers_client_asks_about_a_graph(server: &Server) {
     }
     assert_eq!(readable.count(), 27);
     assert!(paths["/graph/operations/execute"]["post"].is_object(), "{paths}");
-}
-
-fn a_vertex_is_erased_by_owners(server: &Server) {
-    with_graph(server);
-    let mut hidden = edge("c", "a", 1);
-    hidden["properties"]["vis"] = json!("secret");
-    let cleared = server.token("cleo", &["editor"], &["secret"]);
-    let adds = json!({"class": "AddElements", "input": [
-        edge("a", "b", 1), edge("b", "c", 1), hidden,
-        {"class": "Entity", "group": "person", "vertex": "a", "properties": {}}
-    ]});
-    assert_eq!(server.ask("POST", &execute("g")).bearer(&cleared).json(&adds).status, 200);
-    let vertex = at("g") + "/vertices/a";
-    server.ask("DELETE", &vertex).send().demand_problem(401);
-    server.ask("DELETE", &vertex).bearer(&cleared).send().demand_problem(403);
-    let erased = server.ask("DELETE", &vertex).admin().send();
-    assert_eq!((erased.status, erased.value()), (200, json!({"erased": 3})));
-    let all = server.ask("POST", &execute("g")).bearer(&cleared).settled();
-    let all = all.json(&json!({"class": "GetAllElements"})).value();
-    assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
-    assert_eq!(all[0]["source"], "b");
-    let again = server.ask("DELETE", &vertex).admin().send();
-    assert_eq!(again.value(), json!({"erased": 0}));
-    let long = server.ask("DELETE", &(vertex + "?vertexClass=java.lang.Long")).admin().send();
-    long.demand_problem(400);
 }
 
 fn a_graph_was_made_once(server: &Server) {

@@ -22,6 +22,7 @@ cases! {
     a_repeat_changes_nothing_and_gets_the_first_answer,
     repeats_are_answered_before_anything_else_is_asked,
     a_rename_whose_source_was_changed_takes_nothing_away,
+    everything_comes_as_lines_compressed_on_request,
 }
 
 fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
@@ -36,6 +37,7 @@ fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
         .with("Keyaki-Store-X-Colour", "green")
         .body(&bytes);
     assert_eq!(stored.status, 201, "{stored:?}");
+    assert_eq!(stored.header("location"), Some(&server.own(ITEM)[..]));
     let read = server.ask("GET", ITEM).send();
     assert_eq!(read.bytes, bytes);
     for (name, value) in [
@@ -323,4 +325,40 @@ fn a_rename_and_a_conditional_write_do_not_both_take(server: &Server) {
         assert_eq!(server.ask("GET", &to).send().text(), expected);
         server.ask("GET", &from).send().demand_problem(404);
     }
+}
+
+fn everything_comes_as_lines_compressed_on_request(server: &Server) {
+    use std::io::Read as _;
+    server.with_bucket(open_bucket());
+    for number in 0..30 {
+        assert!(server.ask("PUT", ITEM).admin().text(&format!("{number}")).status < 300);
+    }
+    for (path, count) in [("/", 1), ("/item/", 30), ("/_changes", 30)] {
+        let ask = |path: &str| {
+            let asked = server.ask("GET", &format!("{BUCKET}{path}"));
+            asked.settled().with("Accept", "application/x-ndjson")
+        };
+        let lines = ask(path).send();
+        assert_eq!(lines.status, 200, "{lines:?}");
+        assert_eq!(lines.text().lines().count(), count, "{path}");
+        let paged =
+            server.ask("GET", &format!("{BUCKET}{path}?limit=1000")).settled().send().value();
+        let read = lines.text().lines().map(|line| serde_json::from_str(line).unwrap());
+        assert_eq!(read.collect::<Vec<serde_json::Value>>(), *paged["items"].as_array().unwrap());
+        ask(&format!("{path}?limit=5")).send().demand_problem(400);
+        let gzip = ask(path).with("Accept-Encoding", "gzip").send();
+        assert_eq!(gzip.header("content-encoding"), Some("gzip"), "{path}");
+        assert!(gzip.header("vary").unwrap().contains("accept-encoding"));
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&gzip.bytes[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(text, lines.text(), "{path}");
+        ask(path).with("Accept-Encoding", "identity;q=0").send().demand_problem(406);
+        ask(path).with("If-Match", "\"x\"").send().demand_problem(412);
+        let head =
+            server.ask("HEAD", &format!("{BUCKET}{path}")).with("Accept", "application/x-ndjson");
+        let head = head.send();
+        assert_eq!((head.status, head.header("content-type")), (200, Some("application/x-ndjson")));
+    }
+    let none = server.ask("GET", &format!("{BUCKET}/none/")).with("Accept", "application/x-ndjson");
+    none.send().demand_problem(404);
 }

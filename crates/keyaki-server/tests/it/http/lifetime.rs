@@ -47,6 +47,43 @@ fn the_first_start_shows_a_token_once() {
 }
 
 #[test]
+fn a_token_that_was_chosen_takes_the_place_of_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = |token: &str| {
+        let mut child = program()
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(dir.path().join("store"))
+            .env("KEYAKI_ADMIN_TOKEN", token)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().map(|first| first.unwrap());
+        let address = first.as_deref().and_then(|first| first.strip_prefix("Keyaki listens on "));
+        let address = address.unwrap_or_default().to_owned();
+        Server::of(child, address, None)
+    };
+    let admits = |server: &Server, token: &str| {
+        server.ask("GET", "/v1/_tokens").bearer(token).send().status == 200
+    };
+    let (first, second) = ("the-first-admin-token", "the-second-admin-token");
+    let server = start(first);
+    let form = json!({"user": "ada", "roles": ["admin"]});
+    let made = server.ask("POST", "/v1/_tokens").bearer(first).json(&form).value();
+    let other = made["token"].as_str().unwrap();
+    assert_eq!(server.stop(), Some(0));
+    let server = start(second);
+    assert!(admits(&server, second) && !admits(&server, first) && admits(&server, other));
+    assert_eq!(server.stop(), Some(0));
+    let server = start(second);
+    let listed = server.ask("GET", "/v1/_tokens").bearer(second).send().value();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2, "it is the same as before");
+    assert_eq!(server.stop(), Some(0));
+    assert_ne!(start(other).stop(), Some(0), "somebody else has that token");
+}
+
+#[test]
 fn tags_and_data_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");

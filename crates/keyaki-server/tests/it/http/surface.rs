@@ -1,6 +1,6 @@
 //! What there is: `/openapi.json` says it, `/docs` shows it, and every path answers as they say.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Server, open_bucket};
 
@@ -90,6 +90,20 @@ fn every_path_has_the_methods_that_are_told_and_no_others() {
         listed.sort_unstable();
         assert_eq!(listed, allowed, "{path}");
     }
+}
+
+#[test]
+fn what_only_graphs_have_is_told_of_no_other_bucket() {
+    let server = Server::start();
+    server.with_bucket(open_bucket());
+    let elements = |bucket: &str| server.ask("POST", &format!("/v1/d.example/{bucket}/elements"));
+    let other = elements("b").admin().json(&json!([]));
+    other.demand_problem(404);
+    assert_eq!(other.value()["bucketType"], "revisions");
+    elements("none").admin().json(&json!([])).demand_problem(404);
+    elements("none").json(&json!([])).demand_problem(401);
+    let jobs = server.ask("OPTIONS", "/v1/d.example/b/graph/jobs").send();
+    assert_eq!(jobs.header("allow"), Some("GET, HEAD, POST, OPTIONS"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::{ADMIN, Server, open_bucket};
 const BUCKET: &str = "/v1/d.example/b";
 
 cases! {
+    heads_of_http2_are_bounded_too,
     content_that_would_be_in_vain_is_not_asked_for,
     malformed_heads_are_refused_with_a_problem,
     bodies_with_two_ends_are_refused,
@@ -256,4 +257,36 @@ fn a_head_that_dawdles_is_told_so() {
     let begun = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /heal";
     let statuses: Vec<u16> = answers(&server.raw(begun)).iter().map(|(s, ..)| *s).collect();
     assert_eq!(statuses, [200, 408]);
+}
+
+/// What a server answers to a head of HTTP/2 with these fields.
+async fn ask_by_http2(address: &str, fields: &[(String, String)]) -> (u16, String) {
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = shaken.await.unwrap();
+    tokio::spawn(connection);
+    let asked = http::Request::get(format!("http://{address}/healthz"));
+    let asked = fields.iter().fold(asked, |asked, (name, value)| asked.header(name, value));
+    let answered = sender.send_request(asked.body(axum::body::Body::empty()).unwrap());
+    let (head, _) = answered.await.unwrap().into_parts();
+    let kind = head.headers["content-type"].to_str().unwrap();
+    (head.status.as_u16(), kind.to_owned())
+}
+
+fn heads_of_http2_are_bounded_too(server: &Server) {
+    let fields = |count: usize, bytes: usize| -> Vec<_> {
+        (0..count).map(|number| (format!("x-{number}"), "x".repeat(bytes))).collect()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let address = server.process.address.strip_prefix("http://").unwrap();
+    for (fields, status, kind) in [
+        (fields(90, 100), 200, "application/json"),
+        (fields(101, 1), 431, "application/problem+json"),
+        (fields(20, 3_500), 431, "application/problem+json"),
+        (fields(20, 11_000), 431, "application/problem+json"),
+    ] {
+        let answered = runtime.block_on(ask_by_http2(address, &fields));
+        assert_eq!(answered, (status, kind.to_owned()), "{}", fields.len());
+    }
 }

@@ -172,7 +172,7 @@ impl Revisions {
             && let Some(moved) = source.revision(&departure.moved)
             && let Some(bytes) = self.moved_content(from, moved).await?
             && let Some(Written::Done { revision, created }) =
-                self.arrive(&over, from, departure, moved, &bytes).await?
+                self.arrive(&over, (from, &source), departure, moved, &bytes).await?
         {
             return Ok(Fate::Arrived(Box::new(Written::Done { revision, created })));
         }
@@ -216,7 +216,7 @@ impl Revisions {
     async fn arrive(
         &self,
         over: &Head,
-        from: &str,
+        (from, source): (&str, &Head),
         departure: &Departure,
         moved: &Revision,
         bytes: &[u8],
@@ -230,7 +230,7 @@ impl Revisions {
             bytes: Some(bytes),
             request: &request,
             created,
-            arrives: true,
+            brings_room: source.lives_only_by(label),
         };
         let renamed = Stored { renamed_from: Some(from.to_owned()), ..moved.stored.clone() };
         let sort = arrival_sort(&departure.id);
@@ -272,7 +272,7 @@ impl Revisions {
             bytes: None,
             request: &request,
             created: false,
-            arrives: false,
+            brings_room: false,
         };
         let gone = Stored { renamed_to: Some(departure.to.clone()), ..Stored::gone() };
         Ok(self.write(head, &step, &gone).await?.is_some())

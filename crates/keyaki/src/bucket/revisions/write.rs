@@ -43,8 +43,8 @@ pub(super) struct Step<'a> {
     pub(super) bytes: Option<&'a [u8]>,
     pub(super) request: &'a Request,
     pub(super) created: bool,
-    /// Whether it is the end of a rename.
-    pub(super) arrives: bool,
+    /// Whether it ends the rename of an item of which nothing stays where it was: that makes room for it.
+    pub(super) brings_room: bool,
 }
 
 impl Revisions {
@@ -83,7 +83,7 @@ impl Revisions {
             let updates = before.is_some_and(|before| !before.stored.deleted);
             let action = if updates { "update" } else { "create" };
             let bytes = Some(&content.bytes[..]);
-            let step = Step { key, action, label, bytes, request, created, arrives: false };
+            let step = Step { key, action, label, bytes, request, created, brings_room: false };
             let written = self.write(&head, &step, &stored).await?;
             if let Some(written) = written {
                 return Ok(written);
@@ -117,7 +117,7 @@ impl Revisions {
                 bytes: None,
                 request,
                 created: false,
-                arrives: false,
+                brings_room: false,
             };
             if let Some(written) = self.write(&head, &step, &Stored::gone()).await? {
                 return Ok(written);
@@ -203,7 +203,7 @@ impl Revisions {
         let mut made = None;
         let difference = Self::difference(head, step);
         // What a rename brings leaves its old key: there is room for it where it comes from.
-        let counted = if step.arrives {
+        let counted = if step.brings_room {
             Usage { items: difference.items, bytes: 0 }
         } else {
             Usage::default()

@@ -350,7 +350,7 @@ fn an_import_tells_what_is_wrong(server: &Server) {
     assert_eq!(all(server), json!([]));
     let skipped = run(server, "import", "g", &[file, "--skip-invalid"]);
     skipped.expect(1, &["1 element accepted", "1 rejected", "element 1: No element definition"]);
-    run(server, "import", "nothing", &[file]).expect(2, &["is there such a graph?"]);
+    run(server, "import", "nothing", &[file]).expect(2, &["there is no such bucket"]);
     run(server, "import", "g/x", &[file]).expect(2, &["say DOMAIN/BUCKET"]);
     run_as(server, "no-token", "import", "g", &[file]).expect(2, &["401", "--token"]);
     let other = folder.path().join("edges.txt");
