@@ -45,6 +45,13 @@ impl Going {
         self.0.fetch_add(1, Relaxed);
         Entered(self.0.clone())
     }
+
+    /// One more, if fewer than so many are going on.
+    pub fn enter_below(&self, most: usize) -> Option<Entered> {
+        let more = |going: u64| (going < most as u64).then_some(going + 1);
+        self.0.fetch_update(Relaxed, Relaxed, more).ok()?;
+        Some(Entered(self.0.clone()))
+    }
 }
 
 impl Drop for Entered {

@@ -100,7 +100,6 @@ impl App {
     /// Answers a request, always.
     pub async fn answer(self: &Arc<Self>, request: Request<Body>) -> Response {
         let begun = Instant::now();
-        let _in_flight = self.metrics.requests.enter();
         let (mut parts, body) = request.into_parts();
         if let Some(preflight) = self.cors.preflight(&parts) {
             return preflight;
@@ -180,44 +179,46 @@ impl App {
         path: &Path<'_>,
         body: Body,
     ) -> (&'static str, Answer) {
-        let names = routes::names(path);
-        let kind = match self.kind_of(parts, names, false).await {
-            Ok(kind) => kind,
-            Err(problem) => return ("unknown", Err(problem)),
+        // One state of the catalog for all of it.
+        let snapshot = match routes::names(path) {
+            None => None,
+            Some(_) => match self.catalog.snapshot().await {
+                Ok(snapshot) => Some(snapshot),
+                Err(error) => return ("unknown", Err(error.into())),
+            },
         };
+        let bucket = snapshot.as_deref().and_then(|snapshot| {
+            let (domain, bucket) = routes::names(path)?;
+            let domain = snapshot.domains.get(domain)?;
+            Some((snapshot, domain, domain.buckets.get(bucket)?))
+        });
+        let kind = bucket.map(|(_, _, entry)| Of::kind(&entry.record.settings.kind));
         let mut found = routes::find(path, kind, &parts.method);
         // What methods there are is told to anybody; what type a bucket is of, to those who may know of it.
-        if kind.is_some()
+        if let Some((snapshot, domain, entry)) = bucket
             && found.as_ref().is_some_and(|found| !found.has(&parts.method))
-            && !matches!(self.kind_of(parts, names, true).await, Ok(Some(_)))
+            && !self
+                .identify(snapshot, parts)
+                .is_ok_and(|known| entry.is_seen_by(domain, &known.principal))
         {
             found = routes::find(path, None, &parts.method);
         }
         match found {
-            Some(found) => (found.name(), found.run(self, parts, body).await),
+            Some(found) => (found.name(), found.run(self, parts, snapshot, body).await),
             None => ("unknown", Err(Problem::not_found("there is no such route"))),
         }
     }
 
-    /// What type a bucket is of, perhaps only if the caller may know of it.
-    async fn kind_of(
-        self: &Arc<Self>,
-        parts: &Parts,
-        names: Option<(&str, &str)>,
-        seen: bool,
-    ) -> Result<Option<Of>, Problem> {
-        let Some((domain, bucket)) = names else { return Ok(None) };
-        let snapshot = self.catalog.snapshot().await?;
-        let Some(domain) = snapshot.domains.get(domain) else { return Ok(None) };
-        let Some(entry) = domain.buckets.get(bucket) else { return Ok(None) };
-        if seen && !entry.is_seen_by(domain, &self.identify(&snapshot, parts)?.principal) {
-            return Ok(None);
-        }
-        Ok(Some(Of::kind(&entry.record.settings.kind)))
+    /// Who asks, by the catalog as it is now.
+    async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
+        self.call_by(self.catalog.snapshot().await?, parts)
     }
 
-    async fn call<'a>(self: &'a Arc<Self>, parts: &'a Parts) -> Result<Call<'a>, Problem> {
-        let snapshot = self.catalog.snapshot().await?;
+    fn call_by<'a>(
+        self: &'a Arc<Self>,
+        snapshot: Arc<Snapshot>,
+        parts: &'a Parts,
+    ) -> Result<Call<'a>, Problem> {
         let Identity { principal, signed } = self.identify(&snapshot, parts)?;
         let authorisations = authorisations(&principal, parts)?;
         Ok(Call { app: self, parts, snapshot, principal, authorisations, signed })

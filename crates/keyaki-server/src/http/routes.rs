@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::response::IntoResponse;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
-use keyaki::catalog::BucketKind;
+use keyaki::catalog::{BucketKind, Snapshot};
 
 use super::describe::{Sketch, catalog, graph, operations as health, revisions, tokens};
 use super::inside::InBucket;
@@ -409,8 +409,14 @@ impl Found<'_> {
         self.route.operations.iter().any(|operation| operation.method == *method)
     }
 
-    /// Does what is asked for.
-    pub async fn run(self, app: &Arc<App>, parts: &Parts, body: Body) -> Answer {
+    /// Does what is asked for, by the catalog as it was looked at, if it was.
+    pub async fn run(
+        self,
+        app: &Arc<App>,
+        parts: &Parts,
+        snapshot: Option<Arc<Snapshot>>,
+        body: Body,
+    ) -> Answer {
         let method = if is_read(&parts.method) { &Method::GET } else { &parts.method };
         let mut operations = self.route.operations.iter();
         let Some(operation) = operations.find(|operation| operation.method == *method) else {
@@ -418,15 +424,19 @@ impl Found<'_> {
         };
         let at = self.at;
         let query = || Query::parse(parts.uri.query(), operation.query);
+        let call = async || match snapshot {
+            Some(snapshot) => app.call_by(snapshot, parts),
+            None => app.call(parts).await,
+        };
         match operation.handler {
             Open(handler) => handler(app, parts, Asked { at, query: Query::default(), body }).await,
             Known(handler) => {
-                let call = app.call(parts).await?;
+                let call = call().await?;
                 handler(&call, Asked { at, query: query()?, body }).await
             }
             // Whoever may not enter is not told what else is wrong.
             Inside(about, handler) => {
-                let call = app.call(parts).await?;
+                let call = call().await?;
                 let inside = call.enter(&at, about, self.route.of).await?;
                 handler(&inside, Asked { at, query: query()?, body }).await
             }

@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Request, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -55,14 +55,12 @@ pub struct Server {
     app: Arc<App>,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    requests: Arc<Semaphore>,
 }
 
 impl Server {
     pub async fn bind(app: Arc<App>, listen: &str, tls: Option<TlsAcceptor>) -> io::Result<Self> {
         let listener = TcpListener::bind(listen).await?;
-        let requests = Arc::new(Semaphore::new(app.limits.requests));
-        Ok(Self { app, listener, tls, requests })
+        Ok(Self { app, listener, tls })
     }
 
     pub fn address(&self) -> io::Result<SocketAddr> {
@@ -93,14 +91,14 @@ impl Server {
                     continue;
                 }
             };
-            let (app, requests, tls) = (self.app.clone(), self.requests.clone(), self.tls.clone());
+            let (app, tls) = (self.app.clone(), self.tls.clone());
             let end = End { watcher: graceful.watcher(), stopped: stopping.subscribe() };
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
                 let _counted = app.metrics.connections.enter();
                 match tls {
-                    None => serve_plain(app, requests, stream, end).await,
-                    Some(tls) => serve_tls(app, requests, stream, tls, end).await,
+                    None => serve_plain(app, stream, end).await,
+                    Some(tls) => serve_tls(app, stream, tls, end).await,
                 }
                 drop(room);
             });
@@ -138,11 +136,11 @@ impl End {
 }
 
 /// Looks which protocol it is first, for so long and no longer.
-async fn serve_plain(app: Arc<App>, requests: Arc<Semaphore>, stream: TcpStream, mut end: End) {
+async fn serve_plain(app: Arc<App>, stream: TcpStream, mut end: End) {
     let within = Duration::from_secs(app.limits.head_seconds);
     let sniffed = tokio::time::timeout(within, speaks_http2(&stream));
     match end.cuts_short(sniffed).await {
-        Some(Ok(Ok(http2))) => serve(app, requests, stream, http2, end.watcher).await,
+        Some(Ok(Ok(http2))) => serve(app, stream, http2, end.watcher).await,
         Some(Ok(Err(error))) => tracing::debug!(%error, "a connection ended early"),
         Some(Err(_)) | None => tracing::debug!("a connection said nothing"),
     }
@@ -160,25 +158,19 @@ async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
     }
 }
 
-async fn serve_tls(
-    app: Arc<App>,
-    requests: Arc<Semaphore>,
-    stream: TcpStream,
-    tls: TlsAcceptor,
-    mut end: End,
-) {
+async fn serve_tls(app: Arc<App>, stream: TcpStream, tls: TlsAcceptor, mut end: End) {
     let handshake = tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream));
     match end.cuts_short(handshake).await {
         Some(Ok(Ok(stream))) => {
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            serve(app, requests, stream, http2, end.watcher).await;
+            serve(app, stream, http2, end.watcher).await;
         }
         Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
         Some(Err(_)) | None => tracing::debug!("a TLS handshake took too long"),
     }
 }
 
-async fn serve<S>(app: Arc<App>, requests: Arc<Semaphore>, stream: S, http2: bool, watcher: Watcher)
+async fn serve<S>(app: Arc<App>, stream: S, http2: bool, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -193,7 +185,7 @@ where
     match http2 {
         true => {
             let pace = Pace::new();
-            let asked = Asked { app, requests, refusal, pace: Some(pace.clone()) };
+            let asked = Asked { app, refusal, pace: Some(pace.clone()) };
             tokio::select! {
                 () = converse_2(asked, stream, watcher) => {}
                 () = pace.until_over(PATIENCE) => {
@@ -203,16 +195,14 @@ where
         }
         false => {
             let guard = Guard::new(stream, limits, refusal.clone());
-            converse_1(Asked { app, requests, refusal, pace: None }, guard, watcher).await;
+            converse_1(Asked { app, refusal, pace: None }, guard, watcher).await;
         }
     }
 }
 
 /// What the requests of a connection need.
-#[derive(Clone)]
 struct Asked {
     app: Arc<App>,
-    requests: Arc<Semaphore>,
     refusal: Refusal,
     /// Of HTTP/2; the guard has an eye on others.
     pace: Option<Arc<Pace>>,
@@ -224,13 +214,14 @@ impl Asked {
         self,
     ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send + 'static>
     {
+        let asked = Arc::new(self);
         service_fn(move |request: Request<Incoming>| {
-            let asked = self.clone();
-            async move { Ok::<_, Infallible>(asked.answer(request.map(Body::new)).await) }
+            let asked = asked.clone();
+            async move { Ok::<_, Infallible>(asked.answer(request.map(body)).await) }
         })
     }
 
-    async fn answer(self, request: Request<Body>) -> Response {
+    async fn answer(&self, request: Request<Body>) -> Response {
         match self.pace.as_ref().map(Pace::begin) {
             Some(answering) => answering.until_sent(self.respond(request).await),
             None => self.respond(request).await,
@@ -260,7 +251,7 @@ impl Asked {
         }
     }
 
-    async fn respond(self, mut request: Request<Body>) -> Response {
+    async fn respond(&self, mut request: Request<Body>) -> Response {
         let uri = request.uri().clone();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
@@ -272,12 +263,13 @@ impl Asked {
             return problem.into_response_at(uri.path());
         }
         // Whoever looks after the server is answered also when it has its hands full.
-        let room = self.requests.try_acquire_owned();
-        if room.is_err() && !WATCHED.contains(&uri.path()) {
+        let (app, reads) = (self.app.clone(), super::is_read(request.method()));
+        let going = &app.metrics.requests;
+        let watched = || WATCHED.contains(&uri.path()).then(|| going.enter());
+        let Some(entered) = going.enter_below(app.limits.requests).or_else(watched) else {
             return Problem::busy("too many requests are being answered")
                 .into_response_at(uri.path());
-        }
-        let (app, reads) = (self.app, super::is_read(request.method()));
+        };
         // Gone with this future: whatever need not be finished can find out.
         let _waits = (!reads).then(|| {
             let (waits, waiting) = watch::channel(());
@@ -286,7 +278,7 @@ impl Asked {
         });
         // On the heap: a future of its size is not to be moved from hand to hand.
         let answering = Box::pin(async move {
-            let _room = room;
+            let _entered = entered;
             app.answer(request).await
         });
         // A change that was begun is finished, in a task of its own, whether or not the caller waits for it.
@@ -299,6 +291,14 @@ impl Asked {
             tracing::error!(path, "a request was interrupted");
             Problem::new(&problem::INTERNAL, "the request could not be done").into_response_at(path)
         })
+    }
+}
+
+/// What most requests bring is nothing, and nothing takes no room.
+fn body(incoming: Incoming) -> Body {
+    match incoming.is_end_stream() {
+        true => Body::empty(),
+        false => Body::new(incoming),
     }
 }
 

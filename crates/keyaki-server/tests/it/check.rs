@@ -93,8 +93,9 @@ async fn a_claim_without_owner_is_found() {
 async fn a_chunk_without_head_is_found() {
     let write = |bucket: &Bucket, commit: &mut Commit| {
         // Of a value that was never there, and of another version of one that is.
-        let sort = [b"a\0", &[0; 8][..], &[0; 4]].concat();
-        commit.write(bucket.space("chunks").unwrap(), &sort, Write::Put(Value::open(b"part")));
+        let there = [b"p\0a\0", &[0; 8][..]].concat();
+        let part = Write::Put(Value::open(b"part"));
+        commit.dependent(bucket.space("chunks").unwrap(), &there, &[0; 4], part);
     };
     found(write, &["chunk has no head"]).await;
 }

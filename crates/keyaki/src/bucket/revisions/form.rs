@@ -5,13 +5,15 @@
 //! | revision | tid (16), flags (1), length of its content (u64), type, headers, then, if flagged, the key it came from and the one it went to |
 //! | headers  | how many (u32), name and value of each                                                              |
 //! | labelled | label, revision                                                                                     |
-//! | head     | number of entries (u32), each labelled; then, only if it is about to go, the departure as JSON      |
+//! | head     | number of entries (u32), each labelled; whether a copy follows (1), and it; then, only if it is about to go, the departure as JSON |
+//! | copy     | the content of the only entry, as long as that says                                                 |
 //! | answer   | whether there was nothing before (1), labelled                                                      |
 //!
 //! Texts are UTF-8, each after its length (u32); numbers are big endian. Flags: 01 it deletes, 02 it came from a key, 04 it
 //! went to one. What can't be read to its end is damaged; what of, the caller says.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::model::{Departure, LABELS_MAX, Revision, Stored};
 use crate::cell::Tid;
@@ -35,32 +37,58 @@ pub(super) fn read_revision(label: String, bytes: &[u8]) -> Option<Revision> {
     reader.end(revision)
 }
 
-/// A head: its entries, and where it is about to go.
-pub(super) fn head(entries: &[Revision], leaving: Option<&Departure>) -> Vec<u8> {
+/// A head: its entries, a copy of the only one's content, and where it is about to go.
+pub(super) fn head(
+    entries: &[Revision],
+    copy: Option<&[u8]>,
+    leaving: Option<&Departure>,
+) -> Vec<u8> {
     let mut out = Vec::new();
     write_count(entries.len(), &mut out);
     for revision in entries {
         write_labelled(revision, &mut out);
     }
+    out.push(copy.is_some().into());
+    out.extend_from_slice(copy.unwrap_or_default());
     if let Some(leaving) = leaving {
         serde_json::to_writer(&mut out, leaving).expect("strings and numbers are JSON");
     }
     out
 }
 
+/// What a head says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HeadRead {
+    pub(super) entries: Vec<Revision>,
+    /// Where the copy lies.
+    pub(super) copy: Option<Range<usize>>,
+    pub(super) leaving: Option<Box<Departure>>,
+}
+
 /// The other way round.
-pub(super) fn read_head(bytes: &[u8]) -> Option<(Vec<Revision>, Option<Box<Departure>>)> {
+pub(super) fn read_head(bytes: &[u8]) -> Option<HeadRead> {
     let mut reader = Reader(bytes);
     let count = reader.count()?;
     let mut entries = Vec::with_capacity(count.min(LABELS_MAX));
     for _ in 0..count {
         entries.push(reader.labelled()?);
     }
+    let is_copied = reader.flag()?;
+    let copy = match (is_copied, &entries[..]) {
+        (false, _) => None,
+        (true, [only]) => {
+            let start = bytes.len() - reader.0.len();
+            let (copy, rest) = reader.0.split_at_checked(only.stored.length.try_into().ok()?)?;
+            reader.0 = rest;
+            Some(start..start + copy.len())
+        }
+        (true, _) => return None,
+    };
     let leaving = match reader.0 {
         b"" => None,
         departure => Some(serde_json::from_slice(departure).ok()?),
     };
-    Some((entries, leaving))
+    Some(HeadRead { entries, copy, leaving })
 }
 
 /// What a repeat of an operation needs to be told.
@@ -73,11 +101,7 @@ pub(super) fn answer(revision: &Revision, created: bool) -> Vec<u8> {
 /// The other way round.
 pub(super) fn read_answer(bytes: &[u8]) -> Option<(Revision, bool)> {
     let mut reader = Reader(bytes);
-    let created = match reader.fixed()? {
-        [0] => false,
-        [1] => true,
-        _ => return None,
-    };
+    let created = reader.flag()?;
     let revision = reader.labelled()?;
     reader.end((revision, created))
 }
@@ -155,6 +179,14 @@ impl Reader<'_> {
         match is {
             true => read(self).map(Some),
             false => Some(None),
+        }
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.fixed()? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
         }
     }
 
@@ -244,9 +276,22 @@ mod tests {
         assert_eq!(answer(&first, true), bytes(&format!("01 {labelled}")));
         let entries = format!("00000002 {labelled} 00000000 {second_bytes}");
         let both = [first, second];
-        assert_eq!(head(&both, None), bytes(&entries));
+        assert_eq!(head(&both, None, None), bytes(&format!("{entries} 00")));
         let json = r#"{"id":"i","to":"b","moved":"m","over":null,"created":true,"user":null,"operation":null}"#;
-        assert_eq!(head(&both, Some(&departure())), bytes(&format!("{entries} '{json}'")));
+        let leaving = departure();
+        assert_eq!(head(&both, None, Some(&leaving)), bytes(&format!("{entries} 00 '{json}'")));
+        let only = Revision {
+            tid: tid(5),
+            visibility: String::new(),
+            stored: Stored { length: 5, ..Stored::default() },
+        };
+        let only_bytes = "00000001 00000000 00000000000070058000000000000007 00 0000000000000005 \
+                          00000000 00000000 01 'hello'";
+        let with_copy = head(&[only], Some(b"hello"), Some(&leaving));
+        assert_eq!(with_copy, bytes(&format!("{only_bytes} '{json}'")));
+        let read = read_head(&with_copy).unwrap();
+        assert_eq!(&with_copy[read.copy.unwrap()], b"hello");
+        assert_eq!(read.leaving, Some(Box::new(leaving)));
     }
 
     fn revisions() -> impl Strategy<Value = Revision> {
@@ -271,8 +316,9 @@ mod tests {
             created in any::<bool>(),
         ) {
             let leaving = leaves.then(|| Box::new(departure()));
-            let written = head(&entries, leaving.as_deref());
-            prop_assert_eq!(read_head(&written), Some((entries.clone(), leaving)));
+            let written = head(&entries, None, leaving.as_deref());
+            let read = HeadRead { entries: entries.clone(), copy: None, leaving };
+            prop_assert_eq!(read_head(&written), Some(read));
             for one in entries {
                 let alone = revision(&one);
                 prop_assert_eq!(read_revision(one.visibility.clone(), &alone), Some(one.clone()));

@@ -1,10 +1,11 @@
 //! What a revision is, and the head of an item: the newest revision of each label.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::form;
+use super::form::{self, HeadRead};
 use crate::cell::visibility::Decisions;
 use crate::cell::{Tid, ValueRef};
 use crate::error::{Error, Result};
@@ -14,6 +15,8 @@ use crate::store::Operation;
 pub(super) const LABELS_MAX: usize = 64;
 /// A head is one cell: it must not be cut into chunks.
 const HEAD_BYTES_MAX: usize = 256 << 10;
+/// Content of at most so many bytes is in the head, too.
+const COPY_BYTES_MAX: usize = 2 << 10;
 
 /// What a caller stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,6 +101,8 @@ pub(super) struct Head {
     pub(super) leaving: Option<Box<Departure>>,
     /// As it was read, to write over.
     pub(super) previous: Option<Vec<u8>>,
+    /// Where in that the content of its only entry lies, if it does.
+    copy: Option<Range<usize>>,
 }
 
 /// A rename under way, as the head of the key that goes has it.
@@ -119,20 +124,19 @@ pub(super) struct Departure {
 impl Head {
     pub(super) fn decode(previous: Option<Vec<u8>>) -> Result<Self> {
         let Some(bytes) = &previous else { return Ok(Self::default()) };
-        let read = form::read_head(ValueRef::decode(bytes)?.payload);
-        let (entries, leaving) =
-            read.ok_or_else(|| Error::corrupt("head of an item is damaged"))?;
-        Ok(Self { entries, leaving, previous })
+        let payload = ValueRef::decode(bytes)?.payload;
+        let HeadRead { entries, copy, leaving } =
+            form::read_head(payload).ok_or_else(|| Error::corrupt("head of an item is damaged"))?;
+        // The payload is what comes last.
+        let before = bytes.len() - payload.len();
+        let copy = copy.map(|copy| before + copy.start..before + copy.end);
+        Ok(Self { entries, leaving, previous, copy })
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
-        form::head(&self.entries, self.leaving.as_deref())
-    }
-
-    /// The same, about to go, or not after all.
-    pub(super) fn leaving(&self, leaving: Option<Departure>) -> Self {
-        let leaving = leaving.map(Box::new);
-        Self { entries: self.entries.clone(), leaving, previous: None }
+    /// As it is stored once it is about to go, or does not go after all.
+    pub(super) fn leaving(&self, leaving: Option<&Departure>) -> Vec<u8> {
+        let copy = self.previous.as_ref().zip(self.copy.clone());
+        form::head(&self.entries, copy.map(|(bytes, copy)| &bytes[copy]), leaving)
     }
 
     /// Tells one state of a head from all others.
@@ -152,11 +156,19 @@ impl Head {
         visible.max_by_key(|revision| revision.tid)
     }
 
-    /// What the key says to a caller, without all else.
-    pub(super) fn into_current(mut self, decisions: &mut Decisions) -> Option<Revision> {
+    /// What the key says to a caller, without all else, and its content if that is here.
+    pub(super) fn into_current(
+        mut self,
+        decisions: &mut Decisions,
+    ) -> Option<(Revision, Option<Vec<u8>>)> {
         let tid = self.current(decisions)?.tid;
         let at = self.entries.iter().position(|revision| revision.tid == tid)?;
-        Some(self.entries.swap_remove(at))
+        let copy = self.previous.zip(self.copy).map(|(mut bytes, copy)| {
+            bytes.truncate(copy.end);
+            bytes.drain(..copy.start);
+            bytes
+        });
+        Some((self.entries.swap_remove(at), copy))
     }
 
     /// What the key says to a caller.
@@ -190,7 +202,11 @@ impl Head {
     }
 
     /// The same with a newer revision, and as it is stored.
-    pub(super) fn with(&self, revision: Revision) -> Result<(Self, Vec<u8>)> {
+    pub(super) fn with(
+        &self,
+        revision: Revision,
+        content: Option<&[u8]>,
+    ) -> Result<(Self, Vec<u8>)> {
         let mut entries = self.entries.clone();
         match entries.iter().position(|entry| entry.visibility == revision.visibility) {
             Some(at) => entries[at] = revision,
@@ -200,12 +216,70 @@ impl Head {
             }
             None => entries.push(revision),
         }
-        let next = Self { entries, leaving: None, previous: None };
-        let encoded = next.encode();
+        // A head is open, so what it holds must be; and all of it is written again with every label's revision.
+        let is_copied = matches!(&entries[..], [only] if only.visibility.is_empty());
+        let copy = content.filter(|content| is_copied && content.len() <= COPY_BYTES_MAX);
+        let encoded = form::head(&entries, copy, None);
+        let next = Self { entries, ..Self::default() };
         match encoded.len() > HEAD_BYTES_MAX {
             true => Err(Error::invalid("item has too many labels with too long headers")
                 .with("most", HEAD_BYTES_MAX)),
             false => Ok((next, encoded)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::visibility::Authorisations;
+    use crate::cell::{Time, Value};
+
+    /// A head as it is read after this is stored.
+    fn read(payload: &[u8]) -> Head {
+        let mut stored = Vec::new();
+        Value::open(payload).encode(Time::ZERO, &mut stored);
+        Head::decode(Some(stored)).unwrap()
+    }
+
+    fn written(over: &Head, label: &str, time: u64, content: &[u8]) -> Head {
+        let stored = Stored { length: content.len() as u64, ..Stored::default() };
+        let tid = Tid::new(Time::from_micros(time), 0);
+        let revision = Revision { tid, visibility: label.to_owned(), stored };
+        read(&over.with(revision, Some(content)).unwrap().1)
+    }
+
+    fn copied(head: &Head) -> Option<Vec<u8>> {
+        let holds = Authorisations::new(["a"]).unwrap();
+        head.clone().into_current(&mut Decisions::new(holds)).unwrap().1
+    }
+
+    #[test]
+    fn only_what_is_small_open_and_alone_is_copied() {
+        let new = Head::default();
+        let open = written(&new, "", 1, b"hello");
+        assert_eq!(copied(&open).as_deref(), Some(&b"hello"[..]));
+        assert_eq!(copied(&written(&open, "", 2, b"")).as_deref(), Some(&b""[..]));
+        assert_eq!(copied(&written(&new, "", 1, &[7; COPY_BYTES_MAX + 1])), None, "large");
+        assert_eq!(copied(&written(&new, "a", 1, b"hello")), None, "a head is open to all");
+        assert_eq!(copied(&written(&open, "a", 2, b"hidden")), None, "one of two");
+    }
+
+    #[test]
+    fn a_copy_outlasts_a_rename_that_is_called_off() {
+        let head = written(&Head::default(), "", 1, b"hello");
+        let departure = Departure {
+            id: "i".into(),
+            to: "b".into(),
+            moved: "m".into(),
+            over: None,
+            created: true,
+            user: None,
+            operation: None,
+        };
+        let leaving = read(&head.leaving(Some(&departure)));
+        assert_eq!(leaving.leaving.as_deref(), Some(&departure));
+        let stays = read(&leaving.leaving(None));
+        assert_eq!((copied(&stays), stays.leaving), (Some(b"hello".to_vec()), None));
     }
 }

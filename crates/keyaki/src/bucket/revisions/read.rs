@@ -42,14 +42,27 @@ impl Revisions {
     /// # Errors
     /// Those of the engine.
     pub async fn current(&self, caller: &Caller, key: &str) -> Result<Option<Revision>> {
+        Ok(self.current_and_copy(caller, key).await?.map(|(revision, _)| revision))
+    }
+
+    /// The same, with its content if the head has that.
+    async fn current_and_copy(
+        &self,
+        caller: &Caller,
+        key: &str,
+    ) -> Result<Option<(Revision, Option<Vec<u8>>)>> {
         let mut decisions = Decisions::new(caller.authorisations.clone());
         let head = self.settled_head(key).await?;
-        Ok(head.into_current(&mut decisions).filter(|revision| self.is_fresh(revision)))
+        Ok(head.into_current(&mut decisions).filter(|(revision, _)| self.is_fresh(revision)))
     }
 
     /// Whether the newest revision of its label is kept.
     pub(super) fn is_fresh(&self, revision: &Revision) -> bool {
-        self.retention.keeps(revision.tid.time(), &[], self.now())
+        match self.retention {
+            Retention::Ttl { .. } => self.retention.keeps(revision.tid.time(), &[], self.now()),
+            // Nothing but its age ends it: nobody needs to look at a clock.
+            Retention::All | Retention::Latest { .. } | Retention::Interval { .. } => true,
+        }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -67,9 +80,14 @@ impl Revisions {
         hold: impl Fn(&Revision) -> Result<T> + Send + Sync,
     ) -> Result<Option<(Revision, Vec<u8>, T)>> {
         for _ in 0..LOOKS_MAX {
-            let Some(revision) = self.current(caller, key).await? else { return Ok(None) };
+            let current = self.current_and_copy(caller, key).await?;
+            let Some((revision, copy)) = current else { return Ok(None) };
             let held = hold(&revision)?;
-            if let Some(content) = self.content(caller, key, revision.tid).await? {
+            let content = match copy {
+                Some(copy) => Some(copy),
+                None => self.content(caller, key, revision.tid).await?,
+            };
+            if let Some(content) = content {
                 return Ok(Some((revision, content, held)));
             }
         }

@@ -122,8 +122,8 @@ impl Revisions {
                 let (from, to) = (rename.from.clone(), rename.to.clone());
                 let note = made.insert(Note { id: id.clone(), from, to });
                 let text = serde_json::to_vec(note).expect("strings are JSON");
-                let leaving = head.leaving(Some(Departure { id, ..departure.clone() }));
-                draft.put(HEAD, Previous::Stored(previous), Value::open(&leaving.encode()))?;
+                let leaving = head.leaving(Some(&Departure { id, ..departure.clone() }));
+                draft.put(HEAD, Previous::Stored(previous), Value::open(&leaving))?;
                 draft.add_entry(&notes(), &note.key(), HEAD, Value::open(&text))
             })
             .await?;
@@ -280,7 +280,7 @@ impl Revisions {
 
     async fn stay(&self, head: &Head, from: &str) -> Result<bool> {
         let Some(previous) = &head.previous else { return Ok(true) };
-        let stays = head.leaving(None).encode();
+        let stays = head.leaving(None);
         let committed = self.bucket.commit(from.as_bytes(), |draft| {
             draft.put(HEAD, Previous::Stored(previous), Value::open(&stays))
         });

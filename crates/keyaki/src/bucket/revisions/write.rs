@@ -250,7 +250,7 @@ impl Revisions {
         revision: &Revision,
     ) -> Result<()> {
         let label = step.label.as_bytes();
-        let (next, encoded) = head.with(revision.clone())?;
+        let (next, encoded) = head.with(revision.clone(), step.bytes)?;
         let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);
         draft.put(HEAD, previous, Value::open(&encoded))?;
         let stored = form::revision(revision);
