@@ -21,6 +21,10 @@ mod spine;
 
 use figure::Report;
 
+/// The program's: what is measured of the library is what it does there. RocksDB has its own on both sides.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// Measures Keyaki beside the bare engine.

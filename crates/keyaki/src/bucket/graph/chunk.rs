@@ -39,6 +39,8 @@ struct Item {
     keys: KeyEnds,
     label: Span,
     payload: Span,
+    /// Whether it has become part of an equal one.
+    folded: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -66,17 +68,30 @@ impl Item {
         &bytes[self.at..self.at + self.keys.first[1] as usize]
     }
 
-    /// Partition and sort key of each cell.
-    fn places<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        let mut at = self.at;
-        let start = self.at;
-        let mut part = move |end: u32| {
-            let from = std::mem::replace(&mut at, start + end as usize);
-            &bytes[from..at]
+    /// Partition and sort key of one of its cells, if it has that one.
+    fn place<'a>(&self, cell: Cell, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let (from, [partition, sort]) = match cell {
+            Cell::First => (0, self.keys.first),
+            Cell::Second => (self.keys.first[1], self.keys.second?),
         };
-        let both = std::iter::once(self.keys.first).chain(self.keys.second);
-        both.map(move |[partition, sort]| (part(partition), part(sort)))
+        let part = |from: u32, to: u32| &bytes[self.at + from as usize..self.at + to as usize];
+        Some((part(from, partition), part(partition, sort)))
     }
+
+    /// Keys and payloads of its cells.
+    fn cell_bytes(&self) -> u64 {
+        let payload = (self.payload.to - self.payload.from) as u64;
+        let both =
+            self.keys.second.map_or(0, |[_, end]| u64::from(end - self.keys.first[1]) + payload);
+        u64::from(self.keys.first[1]) + payload + both
+    }
+}
+
+/// Which of an element's cells.
+#[derive(Clone, Copy)]
+enum Cell {
+    First,
+    Second,
 }
 
 impl Chunk {
@@ -108,7 +123,7 @@ impl Chunk {
         form.group.encode_properties(&element.properties, &mut self.bytes)?;
         let payload = Span { from: label.to, to: self.bytes.len() };
         check_payload(payload, form.group.name())?;
-        self.items.push(Item { number, at, keys, label, payload });
+        self.items.push(Item { number, at, keys, label, payload, folded: false });
         Ok(())
     }
 
@@ -145,46 +160,46 @@ impl Chunk {
     /// # Errors
     /// `Invalid` if an operator can't take a value, or a value is too large.
     pub fn pack(mut self, graph: &Graph) -> Result<Packed> {
-        let order = self.order();
-        let mut packed = Packed { items: Vec::with_capacity(order.len()), ..Packed::default() };
-        let mut rest = order.as_slice();
+        let places = self.order();
+        let mut packed = Packed { order: Vec::with_capacity(places.len()), ..Packed::default() };
+        let mut rest = places.as_slice();
         while let Some(first) = rest.first() {
-            let mut item = self.items[*first as usize];
+            let item = &self.items[first.index as usize];
             let stored = graph.stored(item.number)?;
-            let mut run = 1;
-            if stored.form.group.aggregates() {
-                let key = item.first(&self.bytes);
-                let equal = |next: &Item| {
-                    next.number == item.number
-                        && next.keys.first == item.keys.first
-                        && next.first(&self.bytes) == key
-                };
-                run +=
-                    rest[1..].iter().take_while(|next| equal(&self.items[**next as usize])).count();
-            }
+            let run = match stored.form.group.aggregates() {
+                true => rest.iter().take_while(|next| self.equal(first, next)).count(),
+                false => 1,
+            };
             let (same, after) = rest.split_at(run);
             if run > 1 {
-                item.payload = self.fold(stored, same)?;
+                let payload = self.fold(stored, same)?;
+                self.items[first.index as usize].payload = payload;
+                same[1..].iter().for_each(|folded| self.items[folded.index as usize].folded = true);
                 packed.aggregated += run as u64 - 1;
             }
             packed.size.elements += 1;
-            for (partition, sort) in item.places(&self.bytes) {
-                let bytes = partition.len() + sort.len() + item.payload.of(&self.bytes).len();
-                packed.size.bytes += bytes as u64;
-            }
-            packed.items.push((*first, item));
+            packed.size.bytes += self.items[first.index as usize].cell_bytes();
+            packed.order.push(first.index);
             rest = after;
         }
-        packed.bytes = self.bytes;
+        (packed.bytes, packed.items) = (self.bytes, self.items);
         Ok(packed)
     }
 
+    /// Whether two elements are one.
+    fn equal(&self, one: &ByKey, other: &ByKey) -> bool {
+        let item = |place: &ByKey| &self.items[place.index as usize];
+        (one.number, one.prefix) == (other.number, other.prefix)
+            && item(one).keys.first == item(other).keys.first
+            && item(one).first(&self.bytes) == item(other).first(&self.bytes)
+    }
+
     /// Folds the payloads of equal elements and appends what they come to.
-    fn fold(&mut self, stored: &StoredGroup, same: &[u32]) -> Result<Span> {
+    fn fold(&mut self, stored: &StoredGroup, same: &[ByKey]) -> Result<Span> {
         let group = &stored.form.group;
         let mut folded = Vec::new();
         let payloads =
-            same.iter().rev().map(|index| self.items[*index as usize].payload.of(&self.bytes));
+            same.iter().rev().map(|place| self.items[place.index as usize].payload.of(&self.bytes));
         fold_payloads(group, payloads, &mut folded)?;
         let from = self.bytes.len();
         self.bytes.extend_from_slice(&folded);
@@ -194,70 +209,97 @@ impl Chunk {
     }
 
     /// The elements by group and key, equal ones as they came.
-    fn order(&self) -> Vec<u32> {
-        let place = |(index, item): (usize, &Item)| {
-            (item.number, prefix(item.first(&self.bytes)), index as u32)
+    fn order(&self) -> Vec<ByKey> {
+        let place = |(index, item): (usize, &Item)| ByKey {
+            number: item.number,
+            prefix: prefix(item.first(&self.bytes)),
+            index: index as u32,
         };
-        let mut places: Vec<(u16, u128, u32)> = self.items.iter().enumerate().map(place).collect();
+        let mut places: Vec<ByKey> = self.items.iter().enumerate().map(place).collect();
         places.sort_unstable_by(|one, other| {
-            let item = |place: &(u16, u128, u32)| &self.items[place.2 as usize];
-            let key = |place: &(u16, u128, u32)| item(place).first(&self.bytes);
-            let split = |place: &(u16, u128, u32)| item(place).keys.first[0];
-            let order = (one.0, one.1).cmp(&(other.0, other.1));
+            let item = |place: &ByKey| &self.items[place.index as usize];
+            let key = |place: &ByKey| item(place).first(&self.bytes);
+            let split = |place: &ByKey| item(place).keys.first[0];
+            let order = (one.number, one.prefix).cmp(&(other.number, other.prefix));
             order
                 .then_with(|| key(one).cmp(key(other)))
                 .then_with(|| split(one).cmp(&split(other)))
-                .then(one.2.cmp(&other.2))
+                .then(one.index.cmp(&other.index))
         });
-        places.into_iter().map(|(_, _, index)| index).collect()
+        places
     }
+}
+
+/// An element in the order of keys, with what most keys differ in: those that do need not be looked for elsewhere.
+struct ByKey {
+    number: u16,
+    prefix: u128,
+    index: u32,
 }
 
 /// Elements as they are written.
 #[derive(Default)]
 pub(super) struct Packed {
     bytes: Vec<u8>,
-    /// With the place that each had in the chunk.
-    items: Vec<(u32, Item)>,
+    /// As they came.
+    items: Vec<Item>,
+    /// Those that are not folded into others, by group and key.
+    order: Vec<u32>,
     /// How many elements were folded into others.
     pub aggregated: u64,
     pub size: Size,
 }
 
 impl Packed {
-    /// Writes all of it down. Elements that are kept apart get the commit's id and a number into their keys.
+    /// Writes all of it down: the first cells by key, so that half of the sorting is done, then the others as they lie in
+    /// memory. Elements that are kept apart get the commit's id and a number into their keys.
     ///
     /// # Errors
     /// `Invalid` if a group is gone.
     pub fn write(&self, graph: &Graph, draft: &mut Draft<'_>) -> Result<()> {
-        if self.items.len() * 2 >= BULK_CELLS_MIN {
+        if self.order.len() * 2 >= BULK_CELLS_MIN {
             draft.by_bulk();
         }
-        draft.reserve(self.items.len() * 2, self.bytes.len() * 2);
-        let tid = *draft.tid().as_bytes();
+        draft.reserve(self.order.len() * 2, self.bytes.len() * 2);
         let mut own = Vec::new();
-        for (place, item) in &self.items {
-            let stored = graph.stored(item.number)?;
-            let value =
-                Stored::visible_to(item.label.of(&self.bytes), item.payload.of(&self.bytes));
-            for (partition, sort) in item.places(&self.bytes) {
-                if stored.form.group.aggregates() {
-                    draft.dependent(stored.space, partition, sort, Write::Merge(value));
-                    continue;
-                }
-                own.clear();
-                own.extend_from_slice(sort);
-                own.extend_from_slice(&tid);
-                own.extend_from_slice(&place.to_be_bytes());
-                draft.dependent(stored.space, partition, &own, Write::Put(value));
+        for index in &self.order {
+            self.write_cell(graph, draft, *index, Cell::First, &mut own)?;
+        }
+        for (index, item) in self.items.iter().enumerate() {
+            if !item.folded {
+                self.write_cell(graph, draft, index as u32, Cell::Second, &mut own)?;
             }
         }
         Ok(())
     }
 
+    fn write_cell(
+        &self,
+        graph: &Graph,
+        draft: &mut Draft<'_>,
+        index: u32,
+        cell: Cell,
+        own: &mut Vec<u8>,
+    ) -> Result<()> {
+        let item = &self.items[index as usize];
+        let Some((partition, sort)) = item.place(cell, &self.bytes) else { return Ok(()) };
+        let stored = graph.stored(item.number)?;
+        let value = Stored::visible_to(item.label.of(&self.bytes), item.payload.of(&self.bytes));
+        if stored.form.group.aggregates() {
+            draft.dependent(stored.space, partition, sort, Write::Merge(value));
+            return Ok(());
+        }
+        own.clear();
+        own.extend_from_slice(sort);
+        own.extend_from_slice(draft.tid().as_bytes());
+        own.extend_from_slice(&index.to_be_bytes());
+        draft.dependent(stored.space, partition, own, Write::Put(value));
+        Ok(())
+    }
+
     /// The vertex of the first key: what names the chunk if nothing else does.
     pub fn first_vertex(&self) -> Option<&[u8]> {
-        let (_, item) = self.items.first()?;
+        let item = &self.items[*self.order.first()? as usize];
         Some(&self.bytes[item.at..item.at + item.keys.first[0] as usize])
     }
 }

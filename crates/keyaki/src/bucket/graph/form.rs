@@ -267,10 +267,12 @@ impl Form {
     /// # Errors
     /// `Corrupt` if the cell is not one of ours.
     pub fn read(&self, cell: &CellRef<'_>, ways: Ways, copies: Copies) -> Result<Option<Element>> {
-        self.read_under(&self.vertex_of(cell)?, cell, ways, copies)
+        let mut read = Vec::new();
+        self.read_under(&self.vertex_of(cell)?, cell, ways, copies, &mut read)?;
+        Ok(read.pop())
     }
 
-    /// The same, where it is known which vertex the cell lies under.
+    /// Appends the element of a cell, where it is known which vertex this lies under, unless this copy is not wanted.
     ///
     /// # Errors
     /// `Corrupt` if the cell is not one of ours.
@@ -280,9 +282,10 @@ impl Form {
         cell: &CellRef<'_>,
         ways: Ways,
         copies: Copies,
-    ) -> Result<Option<Element>> {
+        elements: &mut Vec<Element>,
+    ) -> Result<()> {
         let (ends, rest) = self.ends(vertex, cell, ways, copies)?;
-        let Some(ends) = ends else { return Ok(None) };
+        let Some(ends) = ends else { return Ok(()) };
         let group = &self.group;
         // Quicker than cloning what has nothing in it.
         let mut properties = Vec::with_capacity(group.classes().len());
@@ -295,9 +298,9 @@ impl Form {
             properties[slot] = reader.part(Class::String)?;
         }
         group.decode_properties(cell.payload(), &mut properties)?;
-        let mut element = Element { shape: Arc::clone(group.shape()), ends, properties };
-        group.fill(&mut element);
-        Ok(Some(element))
+        group.fill(&mut properties);
+        elements.push(Element { shape: Arc::clone(group.shape()), ends, properties });
+        Ok(())
     }
 
     /// Reads the other end of an edge; none if it lies another way, or is not told apart from the last, whose key is kept
@@ -351,6 +354,7 @@ impl Form {
         }
     }
 
+    #[inline]
     fn ends<'a>(
         &self,
         vertex: &Value,

@@ -382,7 +382,7 @@ impl Want for Wanted {
                     &under.insert((cell.partition_escaped(), vertex)).1
                 }
             };
-            batch.extend(self.form.read_under(vertex, &cell, self.ways, self.copies)?);
+            self.form.read_under(vertex, &cell, self.ways, self.copies, batch)?;
         }
         Ok(())
     }

@@ -89,12 +89,12 @@ impl Commit {
     }
 
     fn sort_and_fold(&mut self, spaces: &Spaces) -> Result<()> {
-        let bytes = &self.bytes;
-        let key = |slot: &Slot| slot.key.of(bytes);
-        if !self.slots.is_sorted_by(|a, b| key(a) < key(b)) {
-            self.slots = sorted(&self.slots, bytes);
+        let key = |slot: &Slot| slot.key.of(&self.bytes);
+        if self.slots.is_sorted_by(|a, b| key(a) < key(b)) {
+            return Ok(());
         }
-        let repeats = self.slots.windows(2).any(|pair| key(&pair[0]) == key(&pair[1]));
+        let repeats;
+        (self.slots, repeats) = sorted(&self.slots, &self.bytes);
         if repeats { self.fold_repeats(spaces) } else { Ok(()) }
     }
 
@@ -133,20 +133,22 @@ impl Commit {
     }
 }
 
-/// The slots by rising key, those of one key in their order. Most keys differ in the bytes that lie in the list itself,
-/// so that few of the comparisons have to look for them elsewhere.
-fn sorted(slots: &[Slot], bytes: &[u8]) -> Vec<Slot> {
+/// The slots by rising key, those of one key in their order, and whether there are such. Most keys differ in the bytes
+/// that lie in the list itself, so that few of the comparisons have to look for them elsewhere; slots that come in order
+/// need no sorting but among the others.
+fn sorted(slots: &[Slot], bytes: &[u8]) -> (Vec<Slot>, bool) {
     let place = |(index, slot): (usize, &Slot)| {
         let (space, rest) = slot.key.of(bytes).split_at(SPACE_BYTES);
         (space_of(space).0, prefix(rest), index as u32)
     };
     let mut places: Vec<(u32, u128, u32)> = slots.iter().enumerate().map(place).collect();
-    places.sort_unstable_by(|one, other| {
+    let compare = |one: &(u32, u128, u32), other: &(u32, u128, u32)| {
         let key = |place: &(u32, u128, u32)| slots[place.2 as usize].key.of(bytes);
-        let order = (one.0, one.1).cmp(&(other.0, other.1));
-        order.then_with(|| key(one).cmp(key(other))).then(one.2.cmp(&other.2))
-    });
-    places.into_iter().map(|(_, _, index)| slots[index as usize]).collect()
+        (one.0, one.1).cmp(&(other.0, other.1)).then_with(|| key(one).cmp(key(other)))
+    };
+    places.sort_by(compare);
+    let repeats = places.windows(2).any(|pair| compare(&pair[0], &pair[1]).is_eq());
+    (places.into_iter().map(|(_, _, index)| slots[index as usize]).collect(), repeats)
 }
 
 /// Looks each space up once per run of cells, and each visibility likewise.

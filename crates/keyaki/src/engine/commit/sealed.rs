@@ -130,10 +130,12 @@ impl Sealed {
 
     /// The spaces it writes to, by rising id.
     pub fn spaces(&self) -> impl Iterator<Item = SpaceId> {
-        let mut last = None;
-        self.slots.iter().filter_map(move |slot| {
-            let space = space_of(slot.key.of(&self.bytes));
-            (last.replace(space) != Some(space)).then_some(space)
+        let of = |slot: &Slot| space_of(slot.key.of(&self.bytes));
+        let mut rest = self.slots.as_slice();
+        std::iter::from_fn(move || {
+            let space = of(rest.first()?);
+            rest = &rest[rest.partition_point(|slot| of(slot) == space)..];
+            Some(space)
         })
     }
 

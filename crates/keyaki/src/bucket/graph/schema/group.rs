@@ -141,9 +141,9 @@ impl Group {
     }
 
     /// Puts in place of absent properties what Gaffer's serialisers read back for them.
-    pub fn fill(&self, element: &mut Element) {
+    pub fn fill(&self, properties: &mut [Value]) {
         for (slot, value) in &self.absent {
-            let property = &mut element.properties[*slot];
+            let property = &mut properties[*slot];
             if property.is_null() {
                 property.clone_from(value);
             }

@@ -164,12 +164,13 @@ impl Schema {
     /// # Errors
     /// `Invalid` for an unknown group.
     pub fn adopt(&self, element: Element) -> Result<Element> {
+        let own = self.group_by_id(GroupId(element.shape.number));
+        if own.is_some_and(|group| Arc::ptr_eq(group.shape(), &element.shape)) {
+            return Ok(element);
+        }
         let unknown =
             || Error::invalid("No element definition found for").with("group", element.group());
         let group = self.group(element.group()).ok_or_else(unknown)?;
-        if Arc::ptr_eq(group.shape(), &element.shape) {
-            return Ok(element);
-        }
         if element.is_edge() != group.shape().is_edge {
             return Err(Error::invalid("an element is not of its group's kind")
                 .with("group", &element.shape.group));
@@ -190,12 +191,12 @@ impl Schema {
     /// `Invalid` with the reason.
     pub fn admit(&self, element: Element, checks: Checks) -> Result<Element> {
         let mut element = self.adopt(element)?;
-        if let Some(group) = self.group(element.group()) {
+        if let Some(group) = self.group_by_id(GroupId(element.shape.number)) {
             group.check_label(&element)?;
             if let Checks::At(now_ms) = checks {
                 group.validate(&element, now_ms)?;
             }
-            group.fill(&mut element);
+            group.fill(&mut element.properties);
         }
         Ok(element)
     }

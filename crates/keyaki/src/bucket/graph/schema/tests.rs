@@ -37,7 +37,7 @@ fn edge(schema: &Schema, properties: Json) -> Element {
         "source": "b", "destination": "a", "directed": false, "properties": properties
     });
     let mut element = schema.element_from_json(&json).unwrap();
-    schema.group("knows").unwrap().fill(&mut element);
+    schema.group("knows").unwrap().fill(&mut element.properties);
     element
 }
 

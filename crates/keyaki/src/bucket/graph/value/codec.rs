@@ -154,10 +154,13 @@ fn encode_items(items: &[Value], out: &mut Vec<u8>) -> Result<()> {
 ///
 /// # Errors
 /// `Corrupt` if these are not its bytes.
+#[inline]
 pub fn decode(bytes: &mut &[u8], class: Class) -> Result<Value> {
-    match class.is_exact() {
-        true => decode_content(bytes, class, DEPTH_MAX),
-        false => decode_tagged(bytes),
+    match class {
+        // Most are, and what need not be moved is read sooner.
+        Class::Long => Ok(Value::Long(read_zigzag(bytes)?)),
+        class if class.is_exact() => decode_content(bytes, class, DEPTH_MAX),
+        _ => decode_tagged(bytes),
     }
 }
 
@@ -273,6 +276,7 @@ fn write_zigzag(number: i64, out: &mut Vec<u8>) {
     write_varint(((number << 1) ^ (number >> 63)) as u64, out);
 }
 
+#[inline]
 fn read_zigzag(bytes: &mut &[u8]) -> Result<i64> {
     let number = read_varint(bytes)?;
     Ok((number >> 1) as i64 ^ -((number & 1) as i64))

@@ -79,6 +79,7 @@ pub fn encode_part(value: &Value, class: Class, out: &mut Vec<u8>) -> Result<()>
 }
 
 /// How many bytes every value of the class has.
+#[inline]
 fn width(class: Class) -> Option<usize> {
     Some(match class {
         Class::Boolean | Class::Byte => 1,
@@ -158,6 +159,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// `Corrupt` if it is none.
+    #[inline]
     pub fn vertex(self, encoding: VertexEncoding) -> Result<Value> {
         match encoding {
             VertexEncoding::Plain(class) => decode_content(self.0, class),
@@ -169,6 +171,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// `Corrupt` if it is none.
+    #[inline]
     pub fn part(&mut self, class: Class) -> Result<Value> {
         let (there, rest) = self.0.split_first().ok_or_else(damaged)?;
         self.0 = rest;
@@ -200,6 +203,7 @@ impl<'a> KeyReader<'a> {
     }
 
     /// What lies before the next zero byte, unescaped.
+    #[inline]
     fn closed(&mut self) -> Result<std::borrow::Cow<'a, [u8]>> {
         let len = self.0.iter().position(|byte| *byte == END).ok_or_else(damaged)?;
         let (content, rest) = self.0.split_at(len);
@@ -219,7 +223,20 @@ fn decode_tagged(bytes: &[u8]) -> Result<Value> {
     decode_content(content, class_of(*tag).ok_or_else(damaged)?)
 }
 
+/// What most keys are made of is read where it is wanted: a value that was just written is slow to move.
+#[inline]
 fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
+    match class {
+        Class::Long => {
+            let bytes = bytes.try_into().map_err(|_| damaged())?;
+            Ok(Value::Long((u64::from_be_bytes(bytes) ^ 1 << 63) as i64))
+        }
+        Class::String => Ok(Value::String(str::from_utf8(bytes).map_err(|_| damaged())?.into())),
+        other => decode_other(bytes, other),
+    }
+}
+
+fn decode_other(bytes: &[u8], class: Class) -> Result<Value> {
     fn array<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
         bytes.try_into().map_err(|_| damaged())
     }
@@ -228,7 +245,6 @@ fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
         Class::Byte => Value::Byte((array::<1>(bytes)?[0] ^ 0x80) as i8),
         Class::Short => Value::Short((u16::from_be_bytes(array(bytes)?) ^ 1 << 15) as i16),
         Class::Integer => Value::Integer((u32::from_be_bytes(array(bytes)?) ^ 1 << 31) as i32),
-        Class::Long => Value::Long((u64::from_be_bytes(array(bytes)?) ^ 1 << 63) as i64),
         Class::Date => Value::Date((u64::from_be_bytes(array(bytes)?) ^ 1 << 63) as i64),
         Class::Float => {
             let bits = u32::from_be_bytes(array(bytes)?);
@@ -240,7 +256,6 @@ fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
             let flip = if bits >> 63 == 1 { 1 << 63 } else { u64::MAX };
             Value::Double(f64::from_bits(bits ^ flip))
         }
-        Class::String => Value::String(str::from_utf8(bytes).map_err(|_| damaged())?.into()),
         Class::Bytes => Value::Bytes(bytes.into()),
         Class::TypeValue => Value::TypeValue(Box::new(decode_texts(bytes)?)),
         Class::TypeSubTypeValue => Value::TypeSubTypeValue(Box::new(decode_texts(bytes)?)),

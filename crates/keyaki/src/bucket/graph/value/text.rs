@@ -47,6 +47,7 @@ impl Text {
 }
 
 impl From<&str> for Text {
+    #[inline]
     fn from(text: &str) -> Self {
         if text.len() > INLINE_BYTES_MAX {
             return Self(Repr::Boxed(text.into()));
