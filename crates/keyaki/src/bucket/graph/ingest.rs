@@ -19,9 +19,8 @@ use crate::error::{Error, Result};
 
 /// Smaller chunks are waited for at once.
 const AHEAD_ELEMENTS_MIN: usize = 5_000;
-/// Chunks on their way to the disk at the same time, where their order is of no matter: while one waits for the disk, the
-/// others keep two cores busy.
-pub const AHEAD_CHUNKS: usize = 3;
+/// Chunks on their way to the disk at the same time, where their order is of no matter.
+pub const AHEAD_CHUNKS: usize = 2;
 
 /// How many reasons a summary names.
 const REASONS_MAX: usize = 100;

@@ -164,9 +164,10 @@ impl EmbeddedEngine {
         answer.await.map_err(|_| closed())?
     }
 
-    async fn bulk(&self, commit: Commit) -> Result<Outcome> {
+    async fn bulk(&self, mut commit: Commit) -> Result<Outcome> {
         self.shared.writable()?;
         let room = self.room.bulk().await?;
+        commit.carry(room);
         let (shared, options) = (self.shared.clone(), self.file_options.clone());
         let (sealed, files) = blocking(move || {
             let sealed = commit.seal(&shared.spaces)?;
@@ -175,8 +176,6 @@ impl EmbeddedEngine {
             }
             let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)
                 .map_err(|e| shared.file_failed(e))?;
-            // What waits for the writer holds up nobody.
-            drop(room);
             Ok((sealed, files))
         })
         .await?;

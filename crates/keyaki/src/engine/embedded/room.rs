@@ -38,7 +38,7 @@ impl Room {
         room.await.map_err(|_| closed())
     }
 
-    /// Room for a bulk commit while its files are written.
+    /// Room for a bulk commit, from its files to its end.
     pub async fn bulk(&self) -> Result<OwnedSemaphorePermit> {
         self.bulk.clone().acquire_owned().await.map_err(|_| closed())
     }
