@@ -50,7 +50,7 @@ fn functions_do_as_koryphes_do() {
         (
             json!({"class": "StringSplit", "delimiter": ","}),
             vec![json!("a,,b")],
-            json!([{"java.util.ArrayList": ["a", "b"]}]),
+            json!([{"java.util.Arrays$ArrayList": ["a", "b"]}]),
         ),
         (
             json!({"class": "StringTruncate", "length": 2, "ellipses": true}),
