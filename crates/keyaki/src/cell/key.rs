@@ -74,7 +74,7 @@ pub fn cell_key(space: u32, partition: &[u8], sort: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Takes a cell's key apart. The partition is left escaped: most callers only compare it.
-#[inline]
+#[inline(always)]
 pub fn split_cell_key(key: &[u8]) -> Result<CellKey<'_>, BadKey> {
     let (space, rest) = key
         .split_first_chunk()

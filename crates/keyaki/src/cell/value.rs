@@ -112,12 +112,9 @@ impl<'a> ValueRef<'a> {
     ///
     /// # Errors
     /// `Corrupt` if the bytes are no value of this format version.
-    #[inline]
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self> {
-        Self::parse(bytes).ok_or_else(|| {
-            Error::corrupt("value header is damaged or of another format")
-                .with_bytes("value", bytes)
-        })
+        Self::parse(bytes).ok_or_else(|| damaged(bytes))
     }
 
     /// Time and flags of bytes that [`Self::decode`] has accepted before.
@@ -127,7 +124,7 @@ impl<'a> ValueRef<'a> {
         (Time::from_bytes(time), Flags(accepted[1]))
     }
 
-    #[inline]
+    #[inline(always)]
     fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (&[version, flags], _) = bytes.split_first_chunk::<TIME_AT>()?;
         if version != FORMAT_VERSION {
@@ -144,4 +141,9 @@ impl<'a> ValueRef<'a> {
         let (visibility, payload) = bytes.get(start..)?.split_at_checked(length)?;
         Some(Self { time, flags: Flags(flags), visibility, payload })
     }
+}
+
+#[cold]
+fn damaged(bytes: &[u8]) -> Error {
+    Error::corrupt("value header is damaged or of another format").with_bytes("value", bytes)
 }

@@ -189,6 +189,30 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Whether commits can be made, as far as is known without trying.
+    ///
+    /// # Errors
+    /// `Unavailable` once writing has stopped.
+    fn writable(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The least partition of a space from `first` to `last`, both included, that shows a cell.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such space.
+    async fn first_partition(
+        &self,
+        space: SpaceId,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let split = self.partitions_between(space, first, last);
+        let split = split.ok_or_else(|| Error::internal("partitions have no order here"))?;
+        let mut scan = self.scan(ScanRequest::split(space, split).limit(1)).await?;
+        Ok(scan.next_block().await?.map(|block| block.get(0).partition().into_owned()))
+    }
+
     /// Removes for good what the space's rules no longer keep.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use async_trait::async_trait;
 
 use super::space::SpaceId;
-use crate::cell::key::{self, CellKey};
+use crate::cell::key::{self, BadKey, CellKey};
 use crate::cell::{Time, ValueRef};
 use crate::error::{Error, Result};
 
@@ -191,11 +191,10 @@ impl<'a> CellRef<'a> {
     ///
     /// # Errors
     /// `Corrupt` if either is damaged.
-    #[inline]
+    #[inline(always)]
     pub fn decode(key: &'a [u8], encoded: &'a [u8]) -> Result<Self> {
-        let CellKey { partition_escaped, sort, .. } = key::split_cell_key(key).map_err(|bad| {
-            Error::corrupt("stored key is damaged").with_bytes("key", key).because(bad)
-        })?;
+        let CellKey { partition_escaped, sort, .. } =
+            key::split_cell_key(key).map_err(|bad| damaged(key, bad))?;
         let value = ValueRef::decode(encoded).map_err(|e| e.with_bytes("key", key))?;
         let separator = partition_escaped.len();
         let key = &key[key.len() - sort.len() - 1 - separator..];
@@ -255,6 +254,11 @@ impl<'a> CellRef<'a> {
     pub fn payload(&self) -> &'a [u8] {
         self.value.payload
     }
+}
+
+#[cold]
+fn damaged(key: &[u8], bad: BadKey) -> Error {
+    Error::corrupt("stored key is damaged").with_bytes("key", key).because(bad)
 }
 
 /// Some cells of one space in scan order.

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::Bucket;
 use super::owner::Owner;
 use super::scan::Cells;
-use crate::cell::parts::Parts;
+use crate::cell::parts::{Parts, PartsReader};
 use crate::cell::visibility::{self, Authorisations};
-use crate::cell::{Tid, Time, Value};
+use crate::cell::{Tid, Value};
 use crate::engine::{CellRef, Commit, ScanRequest, SpaceId, Write};
 use crate::error::{Error, Result};
 
 const HOUR_US: u64 = 3_600_000_000;
-/// A reader who is further behind looks first where the log begins, instead of at every hour.
+/// A reader who is further behind asks where the log goes on, instead of trying every hour.
 const HOURS_TRIED_MAX: u64 = 24;
 
 /// What a mutation did, as its bucket type tells it.
@@ -109,6 +109,12 @@ fn partition_of(hour: u64) -> Vec<u8> {
     Parts::new().bytes(b"changes").u64(hour).into_bytes()
 }
 
+fn hour_of(partition: &[u8]) -> Result<u64> {
+    let mut reader = PartsReader::new(partition);
+    let hour = reader.bytes().and_then(|_| reader.u64());
+    hour.map_err(|bad| Error::corrupt("change log has no hour").because(bad))
+}
+
 impl Bucket {
     /// Changes after `since`, or from the beginning, at most `limit`.
     ///
@@ -129,11 +135,15 @@ impl Bucket {
         let next = since.map_or(looked_at, |since| since.max(looked_at));
         let mut page = ChangePage { changes: Vec::new(), next, more: false };
         let last = settled.time().micros() / HOUR_US;
-        let mut first = since.map_or(0, |since| since.time().micros() / HOUR_US);
-        if last.saturating_sub(first) > HOURS_TRIED_MAX {
-            first = first.max(self.earliest_change(until).await?.micros() / HOUR_US);
-        }
-        for hour in first..=last {
+        let mut hour = since.map_or(0, |since| since.time().micros() / HOUR_US);
+        // As if it had tried: whoever begins asks at once.
+        let mut tried = HOURS_TRIED_MAX;
+        while hour <= last {
+            if tried >= HOURS_TRIED_MAX && last - hour > HOURS_TRIED_MAX {
+                hour = self.hour_with_changes(hour, last).await?.unwrap_or(last);
+                tried = 0;
+            }
+            let before = page.changes.len();
             let begin = since.map_or(Bound::Unbounded, after);
             let end = Bound::Excluded(Tid::new(until, 0).as_bytes().to_vec());
             let request = ScanRequest::range(self.changes, partition_of(hour), begin, end);
@@ -141,6 +151,9 @@ impl Bucket {
             if self.take_changes(&mut cells, &mut page, limit).await? {
                 break;
             }
+            // An hour whose records are hidden was tried in vain, too.
+            tried = if page.changes.len() == before { tried + 1 } else { 0 };
+            hour += 1;
         }
         Ok(page)
     }
@@ -170,18 +183,11 @@ impl Bucket {
         Ok(false)
     }
 
-    /// When the oldest change record that is kept was written.
-    async fn earliest_change(&self, until: Time) -> Result<Time> {
-        let split = self.engine().splits(self.changes, 1).await?;
-        let mut earliest = until;
-        for split in split {
-            let mut scan =
-                self.engine().scan(ScanRequest::split(self.changes, split).limit(1)).await?;
-            if let Some(block) = scan.next_block().await? {
-                earliest = earliest.min(decode(&block.get(0))?.id.time());
-            }
-        }
-        Ok(earliest)
+    /// The first hour between two, both included, that has a change record.
+    async fn hour_with_changes(&self, first: u64, last: u64) -> Result<Option<u64>> {
+        let (first, last) = (partition_of(first), partition_of(last));
+        let found = self.engine().first_partition(self.changes, &first, &last).await?;
+        found.as_deref().map(hour_of).transpose()
     }
 }
 

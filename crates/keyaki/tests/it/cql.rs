@@ -16,6 +16,8 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 mod clocks; // processes whose clocks differ
 mod conformance; // the table of what every engine must do
+mod feed; // the change feed
+mod folders; // who folds merged cells, held up
 mod graph; // graphs: the cases that every engine has
 mod guarded; // a cluster that wants a password
 mod history; // whether what was recorded could have happened
@@ -27,6 +29,8 @@ mod members; // nodes of the cluster that go and come back
 mod older; // keyspaces that an older build has made
 mod process; // other processes on the same cluster
 mod proxy; // what stands between an engine and the cluster
+mod sleepers; // processes that stand still for a while
+mod strangers; // spaces that not everybody knows of
 mod sweepers; // sweepers beside each other and beside writers
 mod tombstones; // what reading costs after many updates
 mod writer; // a writer killed at every step

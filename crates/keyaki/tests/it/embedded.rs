@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use keyaki::Result;
 use keyaki::engine::embedded::EmbeddedEngine;
-use keyaki::engine::{Engine, Rules, ScanRequest};
+use keyaki::engine::{BucketId, Engine, Route, Rules, ScanRequest, SpaceSpec};
 use keyaki::settings::{Compression, Durability, EmbeddedSettings};
 use keyaki::testing::clock::FakeClock;
 use keyaki::testing::conformance::steps::*;
@@ -50,6 +50,45 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
+}
+
+/// How many tables there are.
+fn tables(dir: &Path) -> usize {
+    files(dir).keys().filter(|path| path.extension().is_some_and(|end| end == "sst")).count()
+}
+
+/// `docs/decisions/0002-bulk-files.md`
+#[tokio::test]
+async fn a_bulk_commit_among_others_is_one_file() {
+    let dir = TempDir::new().unwrap();
+    let engine = open(dir.path()).unwrap();
+    let (space, view) = (home(&engine).await, derived(&engine).await);
+    let bulk = async |from: u16, step: usize| {
+        done(&engine, &from.to_be_bytes(), |c| {
+            c.set_route(Route::Bulk);
+            c.write(space, b"digest", put(b""));
+            for key in (from..from + 20_000).step_by(step) {
+                c.dependent(view, &key.to_be_bytes(), b"", put(&[7; 100]));
+            }
+        })
+        .await;
+        tables(dir.path())
+    };
+    assert_eq!(bulk(0, 2).await, 2, "apart, each space has a file");
+    assert_eq!(bulk(40_000, 1).await, 4);
+    assert_eq!(bulk(1, 2).await, 5, "among others, all lie in one");
+    let alien = SpaceSpec::derived(BucketId(7_777), "alien");
+    create(&engine, alien).await;
+    let behind = derived(&engine).await;
+    done(&engine, b"p", |c| {
+        c.set_route(Route::Bulk);
+        c.dependent(behind, b"x", b"", put(b""));
+        for key in 2..20_000_u16 {
+            c.dependent(view, &key.to_be_bytes(), b"", put(&[7; 100]));
+        }
+    })
+    .await;
+    assert_eq!(tables(dir.path()), 7, "another bucket lies in between");
 }
 
 #[tokio::test]

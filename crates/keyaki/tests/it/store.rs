@@ -2,7 +2,7 @@
 //! view shards, and on the embedded engine.
 
 mod buckets; // making and dropping them
-mod changes; // the change feed
+pub mod changes; // the change feed
 mod chunks; // large values
 mod claims; // names that one may have
 mod drafts; // what a commit may say, and what is refused

@@ -130,12 +130,19 @@ impl Sealed {
 
     /// The spaces it writes to, by rising id.
     pub fn spaces(&self) -> impl Iterator<Item = SpaceId> {
-        let of = |slot: &Slot| space_of(slot.key.of(&self.bytes));
+        self.ranges().map(|(first, _, _)| space_of(first))
+    }
+
+    /// The first key, the last, and how many there are, of each space.
+    pub fn ranges(&self) -> impl Iterator<Item = (&[u8], &[u8], usize)> {
+        let key = |slot: &Slot| slot.key.of(&self.bytes);
         let mut rest = self.slots.as_slice();
         std::iter::from_fn(move || {
-            let space = of(rest.first()?);
-            rest = &rest[rest.partition_point(|slot| of(slot) == space)..];
-            Some(space)
+            let first = key(rest.first()?);
+            let run = rest.partition_point(|slot| space_of(key(slot)) == space_of(first));
+            let last = key(&rest[run - 1]);
+            rest = &rest[run..];
+            Some((first, last, run))
         })
     }
 

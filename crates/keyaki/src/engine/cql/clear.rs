@@ -3,14 +3,13 @@
 use super::Inner;
 use super::cluster::{Batched, Link};
 use super::fault::Fate;
-use super::home::Proposal;
 use super::own::{DIRECTORY_SHARDS, OWN};
 use super::statements::Arg;
 use super::walk::{Names, directory_of};
 use crate::cell::Time;
 use crate::engine::commit::Home;
 use crate::engine::space::{Space, SpaceKind, SpaceRecord};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Inner {
     /// Removes what dropped spaces have left, and notes which are empty now.
@@ -61,29 +60,26 @@ impl Inner {
         self.clear_home_rows(link, space, &home).await
     }
 
-    /// In a transaction that leaves the head as it is. One that is not done is tried again with the whole space.
+    /// In a transaction that leaves the head as it is, if it is still so.
     async fn clear_home_rows(&self, link: &Link, space: &Space, home: &Home) -> Result<()> {
-        let tid = crate::cell::Tid::new(self.stamps.clock().next(), self.node);
-        let proposal = Proposal {
-            tid,
-            home,
-            pending: false,
-            writes: Vec::new(),
-            expectations: &[],
-            looks_at: Vec::new(),
-        };
-        let found = self.look(link, &proposal).await?;
-        let latest = found.latest().map_or(Arg::Null, |time| Arg::Long(time.micros() as i64));
-        let pending = found.pending().map_or(Arg::Null, Arg::Tid);
-        let place = [Arg::Long(home.bucket.0 as i64), Arg::Bytes(&home.partition)];
-        let mut batch = Batched::default();
-        batch.push(
-            &link.statements.advance_head,
-            [latest, pending, place[0], place[1], Arg::Int(OWN), Arg::Bytes(&[]), latest],
-        );
-        let cells = Arg::Int(space.id().0 as i32);
-        batch.push(&link.statements.clear_home, [place[0], place[1], cells]);
-        link.conditional_batch(batch).await.map(drop).map_err(Fate::into_error)
+        let mut attempts = self.attempts();
+        while attempts.another().await {
+            let found = self.head(link, home).await?;
+            let latest = found.latest().map_or(Arg::Null, |time| Arg::Long(time.micros() as i64));
+            let pending = found.pending().map_or(Arg::Null, Arg::Tid);
+            let place = [Arg::Long(home.bucket.0 as i64), Arg::Bytes(&home.partition)];
+            let mut batch = Batched::default();
+            batch.push(
+                &link.statements.advance_head,
+                [latest, pending, place[0], place[1], Arg::Int(OWN), Arg::Bytes(&[]), latest],
+            );
+            let cells = Arg::Int(space.id().0 as i32);
+            batch.push(&link.statements.clear_home, [place[0], place[1], cells]);
+            if link.conditional_batch(batch).await.map_err(Fate::into_error)? {
+                return Ok(());
+            }
+        }
+        Err(Error::unavailable("a partition changes too often to be cleared"))
     }
 }
 

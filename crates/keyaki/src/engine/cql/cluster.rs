@@ -50,9 +50,10 @@ pub struct Link {
     pub statements: Statements,
     /// What it has answered.
     pub shown: Shown,
+    /// How long a request may take.
+    pub request_timeout: Duration,
     consistency: Consistency,
     serial: SerialConsistency,
-    request_timeout: Duration,
 }
 
 /// A batch being filled.

@@ -146,7 +146,7 @@ impl Inner {
         let written = errand.intent.write(link, &errand.dependents, &gone);
         let (_, found) = futures_util::future::try_join(written, ready).await?;
         errand.leaving.clear();
-        if !self.nodes.may_commit(tid, self.settings.lease) {
+        if self.nodes.leave_for(tid, self.settings.lease) != Some(Leave::Granted) {
             return Ok(Decision::Stale);
         }
         let mut owners = Vec::with_capacity(errand.intent.claims.len());
@@ -230,7 +230,7 @@ impl Inner {
         intent.delete(link).await
     }
 
-    /// Completes the commit before the next one of its partition, which took, if it is not complete.
+    /// Completes a commit that took, if it is not complete.
     pub(super) async fn finish_pending(&self, link: &Link, tid: Tid) -> Result<()> {
         match Intent::find(link, tid).await? {
             Some(intent) => self.conclude_intent(link, &intent, true).await,

@@ -7,10 +7,11 @@ use super::Inner;
 use super::at_once;
 use super::cluster::{Batched, Link};
 use super::intent::{self, Intent, Recorded, at};
+use super::merged::CROWD;
 use super::own::{self, Directory, NOTHING, OWN};
 use super::statements::Arg;
 use crate::cell::{Tid, key};
-use crate::engine::commit::{Home, StoredWrite};
+use crate::engine::commit::{Home, StoredWrite, space_of};
 use crate::engine::space::SpaceId;
 use crate::error::{Error, Result};
 
@@ -56,15 +57,12 @@ impl Inner {
     pub(super) async fn finish_intent(&self, link: &Link, intent: &Intent) -> Result<()> {
         self.list_home(link, &intent.home).await?;
         match &intent.records {
-            Recorded::Here(records) => {
-                self.apply(link, intent.tid, &intent::records(records)?).await
-            }
+            Recorded::Here(records) => self.apply_recorded(link, intent.tid, records).await,
             Recorded::Parts(parts) => {
                 for number in 0..*parts {
-                    let Some(records) = intent.part(link, number).await? else {
-                        return self.await_end(link, intent).await;
-                    };
-                    self.apply(link, intent.tid, &intent::records(&records)?).await?;
+                    // All parts were there before the commit took, and go only when all of them are applied.
+                    let Some(records) = intent.part(link, number).await? else { break };
+                    self.apply_recorded(link, intent.tid, &records).await?;
                 }
                 Ok(())
             }
@@ -73,15 +71,13 @@ impl Inner {
         }
     }
 
-    /// Waits for whoever has deleted a part of an intent: what it says is done by then, and the intent follows its parts.
-    async fn await_end(&self, link: &Link, intent: &Intent) -> Result<()> {
-        let mut attempts = self.attempts();
-        while attempts.another().await {
-            if Intent::find(link, intent.tid).await?.is_none() {
-                return Ok(());
-            }
+    /// Writes dependents of another process, which may have made their spaces a moment ago.
+    async fn apply_recorded(&self, link: &Link, tid: Tid, recorded: &[u8]) -> Result<()> {
+        let records = intent::records(recorded)?;
+        if records.iter().any(|(key, _)| self.spaces.get(space_of(key)).is_none()) {
+            self.refresh_spaces(link).await?;
         }
-        Err(Error::corrupt("a part of an intent is missing").with("commit", intent.tid))
+        self.apply(link, tid, &records).await
     }
 
     /// Writes dependents, which are in the order of their keys, and lists their partitions: until both are done
@@ -128,7 +124,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Cuts them into runs of one partition. What is in a dropped space is left out.
+    /// Cuts them into runs of one partition. What is in a dropped space is left out; a space that is not known here is
+    /// no dropped one.
     fn groups<'a>(
         &self,
         tid: Tid,
@@ -139,7 +136,12 @@ impl Inner {
             let cell = key::split_cell_key(stored_key)
                 .map_err(|bad| Error::corrupt("key in an intent is damaged").because(bad))?;
             let space = SpaceId(cell.space);
-            let Ok(known) = self.spaces.existing(space) else { continue };
+            let known = self.spaces.get(space).ok_or_else(|| {
+                Error::unavailable("a commit's space is not listed yet").with("space", space.0)
+            })?;
+            if known.record.retired {
+                continue;
+            }
             let row = match (known.merges(), write) {
                 (false, StoredWrite::Put(value) | StoredWrite::Merge(value)) => {
                     Row { sort: cell.sort.to_vec(), value: Some(value) }
@@ -157,6 +159,9 @@ impl Inner {
             let partition = cell
                 .partition()
                 .map_err(|bad| Error::corrupt("key in an intent is damaged").because(bad))?;
+            if known.merges() && self.merges.count((space, &partition, cell.sort), CROWD) {
+                self.crowded.note(space, &partition, cell.sort.to_vec());
+            }
             match groups.last_mut() {
                 Some(group) if group.takes(space.0 as i32, &partition, bytes) => {
                     group.rows.push(row);

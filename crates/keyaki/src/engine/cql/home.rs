@@ -13,10 +13,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Instant;
 
+use scylla::statement::prepared::PreparedStatement;
+
 use super::Inner;
 use super::cluster::{Batched, Link};
 use super::fault::{self, Fate};
 use super::own::{NOTHING, OWN};
+use super::rows;
 use super::statements::Arg;
 use crate::cell::{Tid, Time, key};
 use crate::engine::commit::{Expect, Home, Refusal, StoredWrite, space_of};
@@ -252,7 +255,7 @@ impl Inner {
                 let bar = self.bar(link, proposal.home, proposal.tid);
                 match tokio::time::timeout(left, bar).await {
                     Ok(Ok(true)) => Ok(Some(Decision::Stale)),
-                    Ok(Ok(false)) => Ok(took()),
+                    Ok(Ok(false)) => listed.map(|()| took()),
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(error),
                 }
@@ -291,8 +294,13 @@ impl Inner {
 
     /// Completes the latest commit of a partition.
     pub(super) async fn finish_latest(&self, link: &Link, home: &Home) -> Result<()> {
-        let mut found = self.found(link, home, vec![(OWN, NOTHING)]).await?;
+        let mut found = self.head(link, home).await?;
         self.complete_found(link, &mut found).await
+    }
+
+    /// A partition's head alone.
+    pub(super) async fn head(&self, link: &Link, home: &Home) -> Result<Found> {
+        self.found(link, home, vec![(OWN, NOTHING)]).await
     }
 
     /// Reads a partition as far as a proposal goes.
@@ -307,28 +315,17 @@ impl Inner {
         self.found(link, proposal.home, places).await
     }
 
-    /// Some rows of a partition, its head among them.
+    /// Some rows of a partition, its head among them, no older than what this process has shown: a commit on what its
+    /// caller has read would be refused, and what a reader follows up not found.
     async fn found(&self, link: &Link, home: &Home, places: Vec<(i32, &[u8])>) -> Result<Found> {
-        let (bucket, partition) = (home.bucket.0 as i64, &home.partition[..]);
-        let rows = link.read(&link.statements.home_rows, (bucket, partition, places)).await?;
-        let mut found = Found { latest: None, pending: None, barred: false, cells: HashMap::new() };
-        let rows = rows.rows::<HomeRow<'_>>().map_err(fault::misread)?;
-        for row in rows {
-            let (space, sort, value, latest, pending) = row.map_err(fault::misread)?;
-            if space != OWN {
-                if let Some(value) = value {
-                    let mut stored = Vec::new();
-                    key::cell_key(space as u32, partition, sort, &mut stored);
-                    found.cells.insert(stored, value.to_vec());
-                }
-            } else if sort.is_empty() {
-                found.latest = latest.map(|micros| Time::from_micros(micros as u64));
-                found.pending = pending.map(pending_tid).transpose()?;
-            } else {
-                found.barred = true;
-            }
-        }
-        Ok(found)
+        let (statements, places) = (&link.statements, &places);
+        let read = |serially| async move {
+            let rows = if serially { &statements.home_rows_now } else { &statements.home_rows };
+            let found = find_rows(link, rows, home, places).await?;
+            let newest = found.latest.unwrap_or(Time::ZERO);
+            Ok((found, newest))
+        };
+        rows::never_back(link, (home.bucket, &home.partition), read).await
     }
 
     /// A stored home cell as conditions see it.
@@ -336,6 +333,34 @@ impl Inner {
         let space = self.spaces.usable(space_of(key))?;
         Sight::new(space, self.stamps.clock().now()).see(key, value)
     }
+}
+
+async fn find_rows(
+    link: &Link,
+    statement: &PreparedStatement,
+    home: &Home,
+    places: &[(i32, &[u8])],
+) -> Result<Found> {
+    let (bucket, partition) = (home.bucket.0 as i64, &home.partition[..]);
+    let rows = link.read(statement, (bucket, partition, places)).await?;
+    let mut found = Found { latest: None, pending: None, barred: false, cells: HashMap::new() };
+    let rows = rows.rows::<HomeRow<'_>>().map_err(fault::misread)?;
+    for row in rows {
+        let (space, sort, value, latest, pending) = row.map_err(fault::misread)?;
+        if space != OWN {
+            if let Some(value) = value {
+                let mut stored = Vec::new();
+                key::cell_key(space as u32, partition, sort, &mut stored);
+                found.cells.insert(stored, value.to_vec());
+            }
+        } else if sort.is_empty() {
+            found.latest = latest.map(|micros| Time::from_micros(micros as u64));
+            found.pending = pending.map(pending_tid).transpose()?;
+        } else {
+            found.barred = true;
+        }
+    }
+    Ok(found)
 }
 
 type HomeRow<'r> = (i32, &'r [u8], Option<&'r [u8]>, Option<i64>, Option<&'r [u8]>);

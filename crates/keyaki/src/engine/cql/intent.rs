@@ -154,7 +154,7 @@ impl Intent {
         Ok(found.map(|(records,)| records))
     }
 
-    /// Deletes it, parts first: a row without parts could not be finished.
+    /// Deletes it when nothing that it says is left to do, parts first: without the row nobody would find them.
     ///
     /// # Errors
     /// Those of the cluster.

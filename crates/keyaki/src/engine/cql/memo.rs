@@ -1,7 +1,7 @@
 //! Small memories of fixed size that forget what they must: losing an entry costs a request, or a reader the promise
 //! that it never goes back.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 use crate::cell::Time;
@@ -61,6 +61,34 @@ impl Heads {
 
     fn hash(&self, home: &Home) -> u64 {
         self.hasher.hash_one((home.bucket, &home.partition))
+    }
+}
+
+/// How often this process has merged into cells. One whose count is lost is counted anew.
+pub struct Merges {
+    hasher: RandomState,
+    slots: Mutex<Vec<(u64, usize)>>,
+}
+
+impl Default for Merges {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), slots: Mutex::new(vec![(0, 0); SLOTS]) }
+    }
+}
+
+impl Merges {
+    /// Counts one. Answers whether it is the last of `most`, and begins anew then.
+    pub fn count(&self, cell: impl Hash, most: usize) -> bool {
+        let hash = self.hasher.hash_one(cell);
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let (found, merges) = &mut slots[slot(hash)];
+        *merges = if *found == hash { *merges + 1 } else { 1 };
+        *found = hash;
+        let last = *merges == most;
+        if last {
+            *merges = 0;
+        }
+        last
     }
 }
 
@@ -137,5 +165,12 @@ mod tests {
         assert_eq!(shown.note(bucket, b"p", old), None, "every quorum shows it");
         assert_eq!(shown.note(bucket, b"p", newest), None);
         assert_eq!(shown.note(bucket, b"p", new), Some(newest));
+    }
+
+    #[test]
+    fn one_merge_in_so_many_is_the_last() {
+        let merges = Merges::default();
+        let counted: Vec<bool> = (0..6).map(|_| merges.count(b"cell", 3)).collect();
+        assert_eq!(counted, [false, false, true, false, false, true]);
     }
 }

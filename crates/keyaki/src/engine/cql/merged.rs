@@ -1,11 +1,13 @@
 //! Merged cells: a base, and operands in rows of their own that follow it.
 //!
-//! Operands are read first and the base after: what was folded in between is listed in the base, and so counted
-//! once. Ids stay listed long after their rows are gone (`rollup`), longer than such a pair of reads may take.
+//! A reader takes operands first and the base after: what was folded in between is listed in the base, and so counted
+//! once. Ids stay listed long after their rows are gone (`rollup`), longer than such a pair of reads may take. Who
+//! writes a base can't go by time, and reads it first.
 
 use std::sync::Arc;
 
 use super::cluster::Link;
+use super::own;
 use super::rows::{Base, Operand, Place, Range, behind};
 use crate::engine::fold;
 use crate::engine::space::Space;
@@ -28,16 +30,37 @@ impl<'a> MergedCell<'a> {
         Place::of(self.space, self.partition)
     }
 
-    /// Its base and its operands, which are read first.
-    pub async fn parts(self, link: &Link) -> Result<(Base, Vec<Operand>)> {
-        let operands = self.place().operands(link, &Range::one(self.sort), false, i32::MAX).await?;
-        Ok((self.place().base(link, self.sort).await?, operands))
-    }
-
     /// Its value, and whether it is crowded.
     pub async fn value(self, link: &Link) -> Result<(Option<Vec<u8>>, bool)> {
-        let (base, operands) = self.parts(link).await?;
+        let operands = self.operands(link, usize::MAX).await?;
+        let base = self.place().base(link, self.sort).await?;
         Ok((folded(self.space, &base, &operands), operands.len() >= CROWD))
+    }
+
+    /// Its base and its oldest operands, for whoever moves the base on, however late: here the base is read first. Ids
+    /// leave its list only when their rows are gone, and with a new version. So if this version is still there in the
+    /// end, it has no operand in it that was read and that it doesn't list.
+    pub async fn to_fold(self, link: &Link, most: usize) -> Result<(Base, Vec<Operand>)> {
+        let base = self.place().base(link, self.sort).await?;
+        Ok((base, self.operands(link, most).await?))
+    }
+
+    /// Its oldest operands, in slices: they may be many.
+    async fn operands(self, link: &Link, most: usize) -> Result<Vec<Operand>> {
+        let mut rows = Range::one(self.sort).of_operands();
+        let mut operands = Vec::new();
+        loop {
+            let limit = (most - operands.len()).min(SLICE);
+            let slice = self.place().operand_rows(link, &rows, false, limit as i32).await?;
+            let ended = slice.len() < limit;
+            operands.extend(slice);
+            match operands.last() {
+                Some(last) if !ended && operands.len() < most => {
+                    rows.from = behind(&own::operand(self.sort, last.tid));
+                }
+                _ => return Ok(operands),
+            }
+        }
     }
 }
 
@@ -53,6 +76,8 @@ pub struct MergedPage {
 
 /// Operands from which on a cell is crowded.
 pub const CROWD: usize = 64;
+/// Operands that are read at once.
+const SLICE: usize = 1_000;
 
 /// Reads cells of a range, at least one if there is one.
 pub async fn page(
@@ -147,7 +172,7 @@ fn combine(
 /// The value of a cell: what is in its base, and the operands that are not, in the order of their commits.
 pub fn folded(space: &Space, base: &Base, operands: &[Operand]) -> Option<Vec<u8>> {
     let mut values: Vec<&[u8]> = base.value.iter().map(Vec::as_slice).collect();
-    for operand in operands.iter().filter(|operand| !base.folded.contains(&operand.tid)) {
+    for operand in operands.iter().filter(|operand| !base.lists(operand.tid)) {
         match operand.value.is_empty() {
             true => values.clear(),
             false => values.push(&operand.value),

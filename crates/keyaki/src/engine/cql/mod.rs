@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::commit::{Commit, Home, Outcome};
 use super::rules::{RuleSpec, Rules};
@@ -92,10 +92,13 @@ struct Inner {
     heads: memo::Heads,
     known: memo::Known,
     turns: turns::Turns,
+    merges: memo::Merges,
     crowded: rollup::Crowded,
     waiting: rollup::Waiting,
     departing: departing::Departing,
     room: Arc<Semaphore>,
+    /// Held while this process leaves, and while it folds of its own accord and must be listed for that.
+    leaving: Mutex<()>,
 }
 
 impl CqlEngine {
@@ -128,12 +131,16 @@ impl CqlEngine {
             heads: memo::Heads::default(),
             known: memo::Known::default(),
             turns: turns::Turns::default(),
+            merges: memo::Merges::default(),
             crowded: rollup::Crowded::default(),
             waiting: rollup::Waiting::default(),
             departing: departing::Departing::default(),
             room: Arc::new(Semaphore::new(COMMITS_MAX)),
+            leaving: Mutex::default(),
         });
-        tokio::spawn(keep_house(Arc::downgrade(&inner)));
+        for chore in [Chore::ShowUp, Chore::Settle, Chore::Fold, Chore::Clear] {
+            tokio::spawn(keep_house(Arc::downgrade(&inner), chore));
+        }
         Ok(Self { inner })
     }
 
@@ -161,12 +168,17 @@ impl CqlEngine {
     /// it. If it goes on all the same, it joins again.
     ///
     /// # Errors
-    /// Those of the cluster.
+    /// Those of the cluster; `Unavailable` if commits can't end in the time of two requests.
     pub async fn close(&self) -> Result<()> {
-        let all = self.inner.room.acquire_many(COMMITS_MAX as u32).await;
-        let _all = all.map_err(|_| Error::internal("commits have ended"))?;
-        let link = self.inner.cluster.link().await?;
-        self.inner.leave(link).await
+        let left = async {
+            let all = self.inner.room.acquire_many(COMMITS_MAX as u32).await;
+            let _all = all.map_err(|_| Error::internal("commits have ended"))?;
+            let link = self.inner.cluster.link().await?;
+            self.inner.leave(link).await
+        };
+        tokio::time::timeout(self.inner.settings.request_timeout * 2, left)
+            .await
+            .unwrap_or_else(|_| Err(Error::unavailable("commits under way can't be ended now")))
     }
 }
 
@@ -185,17 +197,20 @@ impl Inner {
     }
 
     /// One round of what is done without being asked.
-    async fn tidy_up(&self) -> Result<()> {
+    async fn tidy_up(&self, chore: Chore) -> Result<()> {
         let link = self.cluster.link().await?;
-        for gone in self.keep_up(link).await? {
-            self.show_up(link, self.node).await?;
-            self.settle_node(link, &gone).await?;
-            self.strike(link, &gone).await?;
+        match chore {
+            Chore::ShowUp => {
+                self.keep_up(link).await?;
+                self.refresh_spaces(link).await.map(drop)
+            }
+            Chore::Settle => self.settle_gone(link).await,
+            Chore::Fold => {
+                let folded = self.roll_up_crowded(link).await;
+                self.unlist_due(link).await.and(folded)
+            }
+            Chore::Clear => self.clear_dropped(link).await,
         }
-        self.refresh_spaces(link).await?;
-        self.clear_dropped(link).await?;
-        self.roll_up_crowded(link).await?;
-        self.unlist_due(link).await
     }
 
     async fn stored(
@@ -240,12 +255,25 @@ impl Attempts {
     }
 }
 
-async fn keep_house(inner: Weak<Inner>) {
+/// What is done without being asked. Each has rounds of its own: some are long, and leases are short.
+#[derive(Debug, Clone, Copy)]
+enum Chore {
+    /// To tell others that this process is there, and to hear from them.
+    ShowUp,
+    /// To finish for those that no longer do.
+    Settle,
+    /// To fold what is crowded.
+    Fold,
+    /// To remove what is dropped.
+    Clear,
+}
+
+async fn keep_house(inner: Weak<Inner>, chore: Chore) {
     loop {
         tokio::time::sleep(ROUNDS_APART).await;
         let Some(inner) = inner.upgrade() else { return };
-        if let Err(error) = inner.tidy_up().await {
-            tracing::debug!(%error, "a round was not finished; the next one goes on");
+        if let Err(error) = inner.tidy_up(chore).await {
+            tracing::debug!(%error, ?chore, "a round was not finished; the next one goes on");
         }
     }
 }
@@ -353,6 +381,17 @@ impl Engine for CqlEngine {
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>> {
         let space = self.inner.usable(space).await?;
         self.inner.splits(self.inner.cluster.link().await?, &space, parts).await
+    }
+
+    async fn first_partition(
+        &self,
+        space: SpaceId,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let space = self.inner.usable(space).await?;
+        let link = self.inner.cluster.link().await?;
+        self.inner.first_partition(link, &space, first, last).await
     }
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {

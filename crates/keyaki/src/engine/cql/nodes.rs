@@ -5,9 +5,10 @@
 //! be read. Three rules keep that true:
 //! - A process that joins is listed first, reads the list then, and puts its clock ahead of all settled times:
 //!   whatever it commits is later than anything a reader has passed.
-//! - It may commit only while its lease lasts, counted from before its row was last written; it looks after its
-//!   intent is written and before the home is. Others wait three leases before they finish its commits and take
-//!   it off the list, so they find every intent that may still take. If it was only asleep, it joins again.
+//! - It may commit only while its lease lasts, counted from before its row was last written, and only above where it
+//!   joined; it looks after its intent is written and before the home is. Others wait three leases before they finish
+//!   its commits and take it off the list, so they find every intent that may still take. If it was only asleep, it
+//!   joins again.
 //! - It lists the ten seconds that an intent lies in before it writes it, so others know where to look.
 
 use std::collections::{BTreeSet, HashMap};
@@ -53,6 +54,9 @@ pub struct Nodes {
 struct Lease {
     begun: Instant,
     row: Listed,
+    /// How far anybody was settled when it joined. Its own row must not say so: a commit from before a nap may still be
+    /// under way below.
+    joined: Time,
 }
 
 /// Whether a commit may go on.
@@ -77,22 +81,34 @@ impl Nodes {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of two rows written at once, the later one counts.
-    fn renew(&self, lease: Lease) {
+    /// Of two rows written at once, the later one counts, and where either joined. Answers whether it is ours, or has
+    /// left since its last one.
+    fn renew(&self, lease: Lease, last: Option<Lease>) -> bool {
         let mut ours = self.ours();
+        if last.is_some() && !ours.contains_key(&lease.row.node) {
+            return false;
+        }
         let kept = ours.entry(lease.row.node).or_insert(lease);
+        let joined = kept.joined.max(lease.joined);
         if kept.row.written < lease.row.written {
             *kept = lease;
         }
+        kept.joined = joined;
+        true
     }
 
-    fn is_ours(&self, node: u64) -> bool {
-        self.ours().contains_key(&node)
+    fn lease_of(&self, node: u64) -> Option<Lease> {
+        self.ours().get(&node).copied()
     }
 
-    /// Whether the lease of a commit's node lasts.
-    pub fn may_commit(&self, tid: Tid, lease: Duration) -> bool {
-        self.ours().get(&tid.node()).is_some_and(|ours| ours.begun.elapsed() < lease)
+    /// Whether a commit may go on; `None` if the lease of its node is over. A process that was asleep has a new lease
+    /// soon after, but readers may have passed what it was about to commit: it joined above them.
+    pub fn leave_for(&self, tid: Tid, lease: Duration) -> Option<Leave> {
+        let ours = *self.ours().get(&tid.node())?;
+        (ours.begun.elapsed() < lease).then_some(match tid.time() >= ours.joined {
+            true => Leave::Granted,
+            false => Leave::TooEarly,
+        })
     }
 }
 
@@ -100,43 +116,43 @@ impl Inner {
     /// Sees to it that a commit's node is listed and its lease lasts.
     pub(super) async fn join(&self, link: &Link, tid: Tid) -> Result<Leave> {
         let lease = self.settings.lease;
-        if !self.nodes.may_commit(tid, lease) {
-            self.show_up(link, tid.node()).await?;
+        if let Some(leave) = self.nodes.leave_for(tid, lease) {
+            return Ok(leave);
         }
-        let lease = self.nodes.ours().get(&tid.node()).copied();
-        Ok(match lease {
-            Some(lease) if tid.time() >= lease.row.settled => Leave::Granted,
-            _ => Leave::TooEarly,
-        })
+        self.show_up(link, tid.node()).await?;
+        Ok(self.nodes.leave_for(tid, lease).unwrap_or(Leave::TooEarly))
     }
 
     /// Writes a node's row. If its lease was over, it joins as if for the first time.
     pub(super) async fn show_up(&self, link: &Link, node: u64) -> Result<()> {
+        let last = self.nodes.lease_of(node);
+        self.show_up_after(link, node, last).await
+    }
+
+    async fn show_up_after(&self, link: &Link, node: u64, last: Option<Lease>) -> Result<()> {
         let begun = Instant::now();
-        let last = self.nodes.ours().get(&node).copied();
         let joining = last.is_none_or(|last| last.begun.elapsed() >= self.settings.lease);
         let settled = self.stamps.settled_before();
         let now = self.stamps.clock().next();
-        let mut row = Listed {
+        let row = Listed {
             node,
             settled: last.map_or(settled, |last| settled.max(last.row.settled)),
             // Beyond a deletion of the last row, which is one later than it.
             written: last.map_or(now, |last| now.max(later(last.row.written, 2))),
         };
         self.write_row(link, &row).await?;
-        if last.is_some() && !self.nodes.is_ours(node) {
-            // It has left meanwhile.
-            return self.strike(link, &row).await;
-        }
+        let mut joined = last.map_or(Time::ZERO, |last| last.joined);
         if joining {
             let rows = self.rows(link).await?;
             for other in rows.iter().filter(|other| other.node != node) {
                 self.stamps.clock().observe(other.settled);
-                row.settled = row.settled.max(other.settled);
+                joined = joined.max(other.settled);
             }
         }
-        self.nodes.renew(Lease { begun, row });
-        self.clear_spans(link, &row).await
+        match self.nodes.renew(Lease { begun, row, joined }, last) {
+            true => self.clear_spans(link, &row).await,
+            false => self.strike(link, &row).await,
+        }
     }
 
     async fn write_row(&self, link: &Link, row: &Listed) -> Result<()> {
@@ -236,18 +252,21 @@ impl Inner {
     }
 
     /// Shows up for all nodes of this process, and follows the clocks of the others, so that no settled time
-    /// stays far behind. Answers the nodes that have not shown up for so long that others must finish for them.
-    pub(super) async fn keep_up(&self, link: &Link) -> Result<Vec<Listed>> {
-        let ours = self.show_up_all(link).await?;
-        let mut listed = self.rows(link).await?;
-        for row in listed.iter().filter(|row| !ours.contains(&row.node)) {
-            self.stamps.clock().observe(row.settled);
-        }
-        listed.retain(|row| row.node != FLOOR);
+    /// stays far behind.
+    pub(super) async fn keep_up(&self, link: &Link) -> Result<()> {
+        self.show_up_all(link).await?;
+        self.catch_up(link).await
+    }
+
+    /// The nodes that have not shown up for so long that others must finish for them: their rows are as they were
+    /// three leases ago.
+    pub(super) async fn gone(&self, link: &Link) -> Result<Vec<Listed>> {
+        let mut listed = self.listed(link).await?;
+        listed.retain(|row| self.nodes.lease_of(row.node).is_none());
         let mut gone = Vec::new();
         let mut others = self.nodes.others();
         others.retain(|node, _| listed.iter().any(|listed| listed.node == *node));
-        for row in listed.into_iter().filter(|row| !ours.contains(&row.node)) {
+        for row in listed {
             let (seen, since) = others.entry(row.node).or_insert((row, Instant::now()));
             if *seen != row {
                 (*seen, *since) = (row, Instant::now());
@@ -261,6 +280,9 @@ impl Inner {
     /// Takes all nodes of this process off the list, when nothing of theirs is left to do. The list keeps how far its
     /// clock was, even if it has committed nothing that needed a place there.
     pub(super) async fn leave(&self, link: &Link) -> Result<()> {
+        // To fold what nobody asked for, it would join again.
+        let _leaving = self.leaving.lock().await;
+        self.crowded.take();
         self.show_up(link, self.node).await?;
         for node in self.show_up_all(link).await? {
             let left = self.nodes.ours().remove(&node);
@@ -277,7 +299,10 @@ impl Inner {
     async fn show_up_all(&self, link: &Link) -> Result<Vec<u64>> {
         let ours: Vec<u64> = self.nodes.ours().keys().copied().collect();
         for node in &ours {
-            self.show_up(link, *node).await?;
+            // One that has left meanwhile must not join again.
+            if let Some(last) = self.nodes.lease_of(*node) {
+                self.show_up_after(link, *node, Some(last)).await?;
+            }
         }
         Ok(ours)
     }
@@ -312,5 +337,46 @@ impl Listed {
             Some(Self { node, settled, written })
         };
         parse().ok_or_else(|| Error::corrupt("row of a node is damaged").with_bytes("row", value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: u64 = 7;
+
+    fn lease(joined: Time, settled: Time, written: Time) -> Lease {
+        let row = Listed { node: NODE, settled, written };
+        Lease { begun: Instant::now(), row, joined }
+    }
+
+    #[test]
+    fn a_commit_from_before_a_nap_may_not_go_on() {
+        let nodes = Nodes::default();
+        let [before, joined, after] = [1, 2, 3].map(Time::from_micros);
+        let leave = |time| nodes.leave_for(Tid::new(time, NODE), Duration::from_secs(60));
+        assert_eq!(leave(after), None, "not listed");
+        assert!(nodes.renew(lease(Time::ZERO, Time::ZERO, before), None));
+        assert_eq!(leave(before), Some(Leave::Granted));
+        // Settled no further than `before`, which is still under way.
+        let last = nodes.lease_of(NODE);
+        assert!(nodes.renew(lease(joined, before, after), last));
+        assert_eq!(leave(before), Some(Leave::TooEarly));
+        assert_eq!(leave(joined), Some(Leave::Granted));
+        // A row from before the nap that was written late takes nothing back.
+        assert!(nodes.renew(lease(Time::ZERO, before, joined), last));
+        assert_eq!(leave(before), Some(Leave::TooEarly));
+        assert_eq!(nodes.leave_for(Tid::new(after, NODE), Duration::ZERO), None, "over");
+    }
+
+    #[test]
+    fn who_has_left_is_not_renewed() {
+        let nodes = Nodes::default();
+        let lease = lease(Time::ZERO, Time::ZERO, Time::ZERO);
+        assert!(nodes.renew(lease, None));
+        nodes.ours().remove(&NODE);
+        assert!(!nodes.renew(lease, Some(lease)));
+        assert!(nodes.lease_of(NODE).is_none());
     }
 }

@@ -30,10 +30,16 @@ use crate::error::{Kind, Result};
 const LISTED_FOR: Duration = Duration::from_secs(60);
 const WAITING_MAX: usize = 10_000;
 const CROWDED_MAX: usize = 1_000;
+/// How long ids leave lists before others are folded.
+const UNLISTING_MAX: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 32;
-const OPERANDS_READ: i32 = 5_000;
+const OPERANDS_READ: i32 = 1_000;
+/// Operands that are folded at once: they and their ids go through the cluster's transactions.
+pub const FOLDED_AT_ONCE: usize = 256;
+/// A base that lists so many ids waits until some of them have left.
+const LISTED_MAX: usize = 50_000;
 
-/// Cells that readers found crowded, to be folded soon; a cell that finds no room here is found again.
+/// Cells that readers or writers found crowded, to be folded soon; a cell that finds no room here is found again.
 #[derive(Default)]
 pub struct Crowded(Mutex<BTreeSet<CellName>>);
 
@@ -49,7 +55,8 @@ impl Crowded {
         }
     }
 
-    fn take(&self) -> BTreeSet<CellName> {
+    /// All that were asked for until now.
+    pub fn take(&self) -> BTreeSet<CellName> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -77,7 +84,7 @@ impl MergedCell<'_> {
             (own::operands_from(self.sort), own::operand(self.sort, Tid::new(floor, 0)));
         let at = floor.micros() as i64 - 1;
         let rows = (at, self.space.id().0 as i32, self.partition, &from[..], &to[..]);
-        link.blind(&link.statements.delete_operands, rows).await
+        link.blind(&link.statements.delete_range, rows).await
     }
 }
 
@@ -155,43 +162,67 @@ impl Inner {
         }
     }
 
-    /// Folds cells that readers found crowded.
+    /// Folds cells that were found crowded.
     pub(super) async fn roll_up_crowded(&self, link: &Link) -> Result<()> {
+        let leaving = self.leaving.lock().await;
         let crowded = self.crowded.take();
         if crowded.is_empty() {
             return Ok(());
         }
         let floor = self.settled_by_all(link).await?;
+        drop(leaving);
+        let mut outcome = Ok(());
         for (space, partition, sort) in &crowded {
             if let Ok(space) = self.spaces.usable(*space) {
                 let cell = MergedCell { space: &space, partition, sort };
-                self.roll_up_cell(link, cell, floor).await?;
+                // One that can't be folded is in no other's way.
+                outcome = outcome.and(self.roll_up_cell(link, cell, floor).await);
             }
         }
-        Ok(())
+        outcome
     }
 
-    /// A transaction without an answer is followed by another look: what it has folded is listed.
-    async fn roll_up_cell(&self, link: &Link, cell: MergedCell<'_>, floor: Time) -> Result<()> {
-        let mut folded = Ok(());
+    /// Folds all operands of a cell that can be. A transaction without an answer is followed by another look: what it has
+    /// folded is listed.
+    pub(super) async fn roll_up_cell(
+        &self,
+        link: &Link,
+        cell: MergedCell<'_>,
+        floor: Time,
+    ) -> Result<()> {
+        let mut more = Ok(false);
         let mut attempts = self.attempts();
         while attempts.another().await {
-            folded = self.fold_cell(link, cell, floor).await;
-            if !folded.as_ref().is_err_and(|error| error.kind() == Kind::Unavailable) {
-                break;
+            more = self.fold_cell(link, cell, floor).await;
+            match &more {
+                Ok(true) => attempts = self.attempts(),
+                Err(error) if error.kind() == Kind::Unavailable => {}
+                _ => break,
             }
         }
-        folded
+        more.map(drop)
     }
 
-    async fn fold_cell(&self, link: &Link, cell: MergedCell<'_>, floor: Time) -> Result<()> {
-        let (base, mut operands) = cell.parts(link).await?;
+    /// Folds the oldest operands of a cell. Answers whether it did, and more may be left.
+    async fn fold_cell(&self, link: &Link, cell: MergedCell<'_>, floor: Time) -> Result<bool> {
+        let (base, mut operands) = cell.to_fold(link, FOLDED_AT_ONCE).await?;
+        // All below the last that was read were read: it is as good a floor.
+        let cut = operands.get(FOLDED_AT_ONCE - 1).map(|last| last.tid.time());
+        let floor = cut.map_or(floor, |cut| floor.min(cut));
         operands.retain(|operand| operand.tid.time() < floor);
         if operands.is_empty() {
-            return Ok(());
+            return Ok(false);
+        }
+        if base.folded.len() + operands.len() > LISTED_MAX {
+            // Whoever listed so many may be gone: their rows are, from here on, and they leave in a minute.
+            let new = operands.iter().find(|operand| !base.lists(operand.tid));
+            self.delete_folded(link, cell, new.map_or(floor, |new| new.tid.time())).await?;
+            return Ok(false);
         }
         let value = merged::folded(cell.space, &base, &operands);
-        self.replace_base(link, cell, &base, value.as_deref(), &operands, floor).await.map(drop)
+        let value = value.as_deref();
+        let replaced = self.replace_base(link, cell, &base, value, &operands, floor).await?;
+        Ok(replaced && cut.is_some())
     }
 
     /// Moves a base on to a value that has these operands in it. Answers whether it did. The floor must have been
@@ -212,16 +243,24 @@ impl Inner {
         if !cell.write_base(link, base.version, value, &folded).await? {
             return Ok(false);
         }
+        self.delete_folded(link, cell, floor).await.map(|()| true)
+    }
+
+    /// Deletes the rows of operands below a floor, all of which a base lists; later they leave its list.
+    async fn delete_folded(&self, link: &Link, cell: MergedCell<'_>, floor: Time) -> Result<()> {
         cell.delete_operands(link, floor).await?;
         let MergedCell { space, partition, sort } = cell;
         let (partition, sort) = (partition.to_vec(), sort.to_vec());
         self.waiting.push(Folded { space: space.clone(), partition, sort, floor });
-        Ok(true)
+        Ok(())
     }
 
-    /// Takes ids off lists where they have been long enough.
+    /// Takes ids off lists where they have been long enough, for a while: others are to be folded, too.
     pub(super) async fn unlist_due(&self, link: &Link) -> Result<()> {
-        while let Some(Folded { space, partition, sort, floor }) = self.waiting.pop_due() {
+        let begun = Instant::now();
+        while begun.elapsed() < UNLISTING_MAX
+            && let Some(Folded { space, partition, sort, floor }) = self.waiting.pop_due()
+        {
             let cell = MergedCell { space: &space, partition: &partition, sort: &sort };
             let base = cell.place().base(link, cell.sort).await?;
             let mut left = base.folded.clone();

@@ -45,7 +45,7 @@ impl Range {
     }
 
     /// The operands' rows of the cells in it.
-    fn of_operands(&self) -> Self {
+    pub fn of_operands(&self) -> Self {
         // No row begins before that of the empty sort key, which a range of all may leave out.
         let from = own::operands_from(&self.from);
         Self { from, to: self.to.as_deref().map(own::operands_from) }
@@ -82,11 +82,16 @@ pub struct Base {
     pub value: Option<Vec<u8>>,
     /// How often it has changed.
     pub version: Option<i64>,
-    /// The operands in it whose rows may still be there.
+    /// The operands in it whose rows may still be there, in order.
     pub folded: Vec<Tid>,
 }
 
 impl Base {
+    /// Whether an operand is in it, as far as it still matters.
+    pub fn lists(&self, operand: Tid) -> bool {
+        self.folded.binary_search(&operand).is_ok()
+    }
+
     /// The ids as they are stored.
     pub fn encode_folded(folded: &[Tid]) -> Vec<u8> {
         folded.iter().flat_map(|tid| *tid.as_bytes()).collect()
@@ -167,7 +172,7 @@ impl<'a> Place<'a> {
                 Ok((cells, newest.unwrap_or(Time::ZERO)))
             }
         };
-        self.never_back(link, read).await
+        never_back(link, (self.bucket, self.partition), read).await
     }
 
     async fn page(
@@ -204,7 +209,7 @@ impl<'a> Place<'a> {
         let statements = &link.statements;
         if self.home {
             let read = |serially| self.home_value(link, sort, serially);
-            return self.never_back(link, read).await;
+            return never_back(link, (self.bucket, self.partition), read).await;
         }
         let rows = link.read(&statements.derived_row, (self.space, self.partition, sort)).await?;
         let row = rows.maybe_first_row::<(Option<Vec<u8>>,)>().map_err(fault::misread)?;
@@ -237,31 +242,6 @@ impl<'a> Place<'a> {
         Ok((value, latest))
     }
 
-    /// Reads home cells, and serially once more if an earlier read of this process has shown a later commit than this
-    /// one does: then a transaction is being applied, and this quorum may not have it yet.
-    async fn never_back<T, F>(&self, link: &Link, read: impl Fn(bool) -> F) -> Result<T>
-    where
-        F: Future<Output = Result<(T, Time)>>,
-    {
-        let (cells, newest) = read(false).await?;
-        let Some(shown) = link.shown.note(self.bucket, self.partition, newest) else {
-            return Ok(cells);
-        };
-        let mut last = None;
-        for millis in APPLIED_WITHIN_MS {
-            tokio::time::sleep(Duration::from_millis(millis)).await;
-            match read(true).await {
-                Ok((cells, newest)) => {
-                    link.shown.note(self.bucket, self.partition, newest);
-                    link.shown.settle(self.bucket, self.partition, shown.max(newest));
-                    return Ok(cells);
-                }
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| Error::internal("nothing was read")))
-    }
-
     /// Operands of the cells in a range, at most `limit`.
     pub async fn operands(
         &self,
@@ -270,7 +250,18 @@ impl<'a> Place<'a> {
         backward: bool,
         limit: i32,
     ) -> Result<Vec<Operand>> {
-        let rows = self.rows(link, &range.of_operands(), backward, limit).await?;
+        self.operand_rows(link, &range.of_operands(), backward, limit).await
+    }
+
+    /// Operands in a range of their own rows, at most `limit`.
+    pub async fn operand_rows(
+        &self,
+        link: &Link,
+        range: &Range,
+        backward: bool,
+        limit: i32,
+    ) -> Result<Vec<Operand>> {
+        let rows = self.rows(link, range, backward, limit).await?;
         let operand = |(row, value): (Vec<u8>, Vec<u8>)| {
             let (sort, tid) = own::split_operand(&row)?;
             Ok(Operand { sort: sort.into_owned(), tid, value })
@@ -309,4 +300,37 @@ impl<'a> Place<'a> {
         let value = value.map(<[u8]>::to_vec);
         Ok(Base { value, version, folded: Base::decode_folded(folded)? })
     }
+}
+
+/// Reads rows of a home partition and the time of the latest commit that they show, and serially once more if an earlier
+/// read of this process has shown a later one: then a transaction is being applied, and this quorum may not have it yet.
+pub async fn never_back<T, F>(
+    link: &Link,
+    (bucket, partition): (BucketId, &[u8]),
+    read: impl Fn(bool) -> F,
+) -> Result<T>
+where
+    F: Future<Output = Result<(T, Time)>>,
+{
+    let (cells, newest) = read(false).await?;
+    let Some(shown) = link.shown.note(bucket, partition, newest) else {
+        return Ok(cells);
+    };
+    let again = async {
+        let mut last = None;
+        for millis in APPLIED_WITHIN_MS {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            match read(true).await {
+                Ok((cells, newest)) => {
+                    link.shown.note(bucket, partition, newest);
+                    link.shown.settle(bucket, partition, shown.max(newest));
+                    return Ok(cells);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::internal("nothing was read")))
+    };
+    let late = |_| Err(Error::unavailable("a transaction is being applied for too long"));
+    tokio::time::timeout(link.request_timeout, again).await.unwrap_or_else(late)
 }

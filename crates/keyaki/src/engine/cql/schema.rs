@@ -20,6 +20,8 @@ use crate::settings::{CqlSettings, Replication};
 
 /// The version of this layout.
 pub const FORMAT: &[u8] = b"2";
+/// Characters of a keyspace's name.
+const NAME_MAX: usize = 48;
 /// A replica that has just died is not waited for long.
 const OPTIONS: &str = "speculative_retry = '50ms'";
 /// A read that repaired the rows it read, and no others, would leave a replica with half of a transaction. Where there is
@@ -66,13 +68,33 @@ pub fn keyspace(settings: &CqlSettings) -> String {
         Replication::Datacenters(factors) => {
             let mut name = settings.keyspace_prefix.clone();
             for (datacenter, factor) in factors {
-                let letters = datacenter.chars().filter(char::is_ascii_alphanumeric);
-                let letters: String = letters.collect::<String>().to_ascii_lowercase();
-                name.push_str(&format!("_{letters}{factor}"));
+                name.push_str(&format!("_{}{factor}", letters(datacenter)));
             }
-            name
+            fitting(name)
         }
     }
+}
+
+/// A datacenter in letters that a keyspace may have. What they can't say, a hash does: `dc1` with 3 copies is not `dc`
+/// with 13, nor is it `DC-1`.
+fn letters(datacenter: &str) -> String {
+    if !datacenter.is_empty() && datacenter.chars().all(|c| c.is_ascii_lowercase()) {
+        return datacenter.to_owned();
+    }
+    let plain = datacenter.chars().filter(char::is_ascii_alphanumeric);
+    let plain = plain.collect::<String>().to_ascii_lowercase();
+    let [first, second, ..] = *blake3::hash(datacenter.as_bytes()).as_bytes();
+    format!("{plain}_{first:02x}{second:02x}_")
+}
+
+/// A name no longer than CQL takes: a hash stands for all that is cut off.
+fn fitting(name: String) -> String {
+    if name.len() <= NAME_MAX {
+        return name;
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    let (begins, hash) = (name.chars().take(NAME_MAX - 9).collect::<String>(), &hash[..8]);
+    format!("{begins}_{hash}")
 }
 
 /// Refuses names that CQL would not take, or would take for something else.
@@ -82,7 +104,7 @@ pub fn keyspace(settings: &CqlSettings) -> String {
 pub fn check_keyspace(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-    if begins && name.len() <= 48 && name.chars().all(plain) {
+    if begins && name.len() <= NAME_MAX && name.chars().all(plain) {
         return Ok(());
     }
     Err(Error::invalid("keyspace must be up to 48 lower-case letters, digits and underscores")
@@ -197,4 +219,27 @@ fn table_id(keyspace: &str, table: &str) -> Uuid {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.as_bytes()[..16]);
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_replication_has_a_keyspace_of_its_own() {
+        let named = |factors: &[(&str, u8)]| {
+            let factors = factors.iter().map(|(name, factor)| ((*name).to_owned(), *factor));
+            let replication = Replication::Datacenters(factors.collect());
+            let name = keyspace(&CqlSettings { replication, ..CqlSettings::default() });
+            check_keyspace(&name).unwrap();
+            name
+        };
+        assert_eq!(named(&[("east", 3), ("west", 2)]), "keyaki_east3_west2");
+        let many = [("eu-west-1", 3), ("us-east-1", 3), ("us-west-2", 3)];
+        assert_ne!(named(&many), named(&[many[0], many[1], ("us-west-2", 2)]));
+        let alike = [("dc", 13), ("dc1", 3), ("DC1", 3), ("dc-1", 3), ("dc-", 13)];
+        let names: std::collections::BTreeSet<_> =
+            alike.iter().map(|factor| named(&[*factor])).collect();
+        assert_eq!(names.len(), alike.len(), "{names:?}");
+    }
 }

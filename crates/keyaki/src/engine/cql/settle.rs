@@ -23,6 +23,19 @@ impl Inner {
         Ok(settled)
     }
 
+    /// Finishes for nodes that are gone, and takes them off the list. One that can't be is in no other's way.
+    pub(super) async fn settle_gone(&self, link: &Link) -> Result<()> {
+        let mut outcome = Ok(());
+        for gone in self.gone(link).await? {
+            let finished = match self.settle_node(link, &gone).await {
+                Ok(_) => self.strike(link, &gone).await,
+                Err(error) => Err(error),
+            };
+            outcome = outcome.and(finished);
+        }
+        outcome
+    }
+
     /// Settles the intents of a node.
     pub(super) async fn settle_node(&self, link: &Link, node: &Listed) -> Result<usize> {
         self.refresh_spaces(link).await?;
@@ -42,11 +55,15 @@ impl Inner {
         Ok(settled)
     }
 
-    /// Finds out whether a commit took, and ends its intent.
+    /// Finds out whether a commit took, and ends its intent. One that took is read again: it was whole before, however
+    /// this one was found, and gone if its writer has ended it since.
     pub(super) async fn settle_intent(&self, link: &Link, intent: &Intent) -> Result<()> {
         let took = !self.bar(link, &intent.home, intent.tid).await?;
         tracing::info!(commit = %intent.tid, took, "settling what was left undecided");
-        self.conclude_intent(link, intent, took).await
+        match took {
+            true => self.finish_pending(link, intent.tid).await,
+            false => self.conclude_intent(link, intent, false).await,
+        }
     }
 
     async fn intents_from(

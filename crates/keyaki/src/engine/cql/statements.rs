@@ -84,6 +84,8 @@ pub struct Statements {
     pub home_cell_and_head_now: PreparedStatement,
     /// The head of a home partition and the rows that a commit looks at.
     pub home_rows: PreparedStatement,
+    /// The same after all transactions that are being applied.
+    pub home_rows_now: PreparedStatement,
     /// Home cells of one space and partition.
     pub home_range: RangeReads,
     /// The same after all transactions that are being applied.
@@ -138,8 +140,8 @@ pub struct Statements {
     pub put_derived: PreparedStatement,
     /// Deletes one.
     pub delete_derived: PreparedStatement,
-    /// Deletes the operands of a merged cell up to one of them.
-    pub delete_operands: PreparedStatement,
+    /// Deletes a range of them.
+    pub delete_range: PreparedStatement,
     /// Deletes a whole partition.
     pub clear_derived: PreparedStatement,
 }
@@ -168,16 +170,16 @@ impl Statements {
             "SELECT space, value, latest FROM {home} \
              WHERE bucket = ? AND partition = ? AND (space, sort) IN (({OWN}, 0x), (?, ?))"
         );
+        let rows = format!(
+            "SELECT space, sort, value, latest, pending FROM {home} \
+             WHERE bucket = ? AND partition = ? AND (space, sort) IN ?"
+        );
         Ok(Self {
             home_row: on.read(format!("SELECT value FROM {home} WHERE {HOME_KEY}")).await?,
             home_cell_and_head: on.read(cell_and_head.clone()).await?,
             home_cell_and_head_now: serially.read(cell_and_head).await?,
-            home_rows: on
-                .read(format!(
-                    "SELECT space, sort, value, latest, pending FROM {home} \
-                     WHERE bucket = ? AND partition = ? AND (space, sort) IN ?"
-                ))
-                .await?,
+            home_rows: on.read(rows.clone()).await?,
+            home_rows_now: serially.read(rows).await?,
             home_range: on.range("sort, value", home, HOME_SPACE, HOME_FALLING).await?,
             home_range_now: serially.range("sort, value", home, HOME_SPACE, HOME_FALLING).await?,
             home_count: on.read(format!("SELECT COUNT(*) FROM {home} WHERE {HOME_SPACE}")).await?,
@@ -269,7 +271,7 @@ impl Statements {
             delete_derived: on
                 .blind(format!("DELETE FROM {derived} USING TIMESTAMP ? WHERE {DERIVED_KEY}"))
                 .await?,
-            delete_operands: on
+            delete_range: on
                 .blind(format!(
                     "DELETE FROM {derived} USING TIMESTAMP ? \
                      WHERE {DERIVED_PARTITION} AND sort >= ? AND sort < ?"

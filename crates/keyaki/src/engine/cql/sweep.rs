@@ -3,7 +3,7 @@
 //! | cells | how they go |
 //! |---|---|
 //! | home | by a commit of their partition, which finds them unchanged; copies for the quarantine are its dependents |
-//! | derived | the copy first, then deleted at their own time: what was put since is later, and stays |
+//! | derived | the copy first, then deleted at their own time, neighbours at once: what was put since is later, and stays |
 //! | merged | the copy first, then their base is moved on to nothing: what was merged since begins anew |
 
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use super::home::{Decision, Found, Proposal};
 use super::intent::{Intent, Recorded};
 use super::merged::{self, MergedCell};
 use super::nodes::Leave;
+use super::rollup::FOLDED_AT_ONCE;
+use super::rows::behind;
 use super::walk::Walk;
 use crate::cell::{Time, ValueRef, key};
 use crate::engine::commit::{Condition, Home, Refusal, StoredWrite};
@@ -45,24 +47,27 @@ impl Inner {
             };
             let now = self.stamps.clock().now();
             let mut condemned = Vec::new();
-            for (stored, value) in &cells {
-                condemned.extend(Condemned::judge(space, stored, value, now)?);
+            for (place, (stored, value)) in cells.iter().enumerate() {
+                let judged = Condemned::judge(space, stored, value, now)?;
+                condemned.extend(judged.map(|cell| (place, cell)));
             }
-            condemned.retain(|cell| cell.may_go(&self.spaces));
+            condemned.retain(|(_, cell)| cell.may_go(&self.spaces));
             self.remove(link, space, condemned, floor, &mut swept).await?;
         }
         Ok(swept)
     }
 
+    /// Removes cells of one partition, which are given with their places there.
     async fn remove(
         self: &Arc<Self>,
         link: &Arc<Link>,
         space: &Arc<Space>,
-        condemned: Vec<Condemned>,
+        condemned: Vec<(usize, Condemned)>,
         floor: Time,
         swept: &mut Swept,
     ) -> Result<()> {
         if space.record.spec.kind == SpaceKind::Home {
+            let condemned: Vec<Condemned> = condemned.into_iter().map(|(_, cell)| cell).collect();
             let mut rest = &condemned[..];
             while !rest.is_empty() {
                 let mut bytes = 0;
@@ -76,14 +81,16 @@ impl Inner {
             }
             return Ok(());
         }
-        for cell in &condemned {
+        for (_, cell) in &condemned {
             self.copy(link, cell).await?;
-            let gone = match space.merges() {
-                true => self.remove_merged(link, space, cell, floor).await?,
-                false => self.remove_derived(link, space, cell).await?,
-            };
-            if gone {
+            if space.merges() && self.remove_merged(link, space, cell, floor).await? {
                 cell.count(swept);
+            }
+        }
+        if !space.merges() {
+            for neighbours in condemned.chunk_by(|a, b| a.0 + 1 == b.0) {
+                self.remove_derived(link, space, neighbours, floor).await?;
+                neighbours.iter().for_each(|(_, cell)| cell.count(swept));
             }
         }
         Ok(())
@@ -102,12 +109,32 @@ impl Inner {
         Ok(())
     }
 
-    async fn remove_derived(&self, link: &Link, space: &Space, cell: &Condemned) -> Result<bool> {
-        let (_, partition, sort) = split(&cell.key)?;
-        let at = ValueRef::decode(&cell.value)?.time.micros() as i64;
-        let row = (at, space.id().0 as i32, &partition[..], sort);
-        link.blind(&link.statements.delete_derived, row).await?;
-        Ok(true)
+    /// Removes neighbours by one range, at the time of the latest of them: a tombstone for each would be read by every
+    /// sweep. Below the floor all that will ever be there was found, so the range hits nothing else.
+    async fn remove_derived(
+        &self,
+        link: &Link,
+        space: &Space,
+        neighbours: &[(usize, Condemned)],
+        floor: Time,
+    ) -> Result<()> {
+        let id = space.id().0 as i32;
+        let times = neighbours.iter().map(|(_, cell)| Ok(ValueRef::decode(&cell.value)?.time));
+        let newest = times.collect::<Result<Vec<Time>>>()?.into_iter().max();
+        if let [(_, first), .., (_, last)] = neighbours
+            && let Some(newest) = newest.filter(|newest| *newest < floor)
+        {
+            let (_, partition, from) = split(&first.key)?;
+            let to = behind(split(&last.key)?.2);
+            let range = (newest.micros() as i64, id, &partition[..], from, &to[..]);
+            return link.blind(&link.statements.delete_range, range).await;
+        }
+        for (_, cell) in neighbours {
+            let (_, partition, sort) = split(&cell.key)?;
+            let at = ValueRef::decode(&cell.value)?.time.micros() as i64;
+            link.blind(&link.statements.delete_derived, (at, id, &partition[..], sort)).await?;
+        }
+        Ok(())
     }
 
     async fn remove_merged(
@@ -119,7 +146,11 @@ impl Inner {
     ) -> Result<bool> {
         let (_, partition, sort) = split(&condemned.key)?;
         let cell = MergedCell { space, partition: &partition, sort };
-        let (base, operands) = cell.parts(link).await?;
+        let (base, operands) = cell.to_fold(link, FOLDED_AT_ONCE).await?;
+        if operands.len() == FOLDED_AT_ONCE {
+            // Too many to go at once: folded, it goes with the next sweep.
+            return self.roll_up_cell(link, cell, floor).await.map(|()| false);
+        }
         if merged::folded(space, &base, &operands).as_ref() != Some(&condemned.value) {
             return Ok(false);
         }

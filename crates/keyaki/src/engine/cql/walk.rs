@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
+use super::Inner;
 use super::cluster::Link;
 use super::own::{DIRECTORY_SHARDS, Directory};
 use super::rows::{Place, Range, behind};
-use super::scan::PartitionScan;
+use super::scan::{self, PartitionScan};
 use crate::cell::parts::{Parts, PartsReader};
-use crate::engine::scan::Split;
+use crate::engine::scan::{ScanRequest, Split};
 use crate::engine::space::{Space, SpaceKind};
 use crate::error::{Error, Result};
 
@@ -100,6 +101,13 @@ impl Names {
     /// All of a directory.
     pub fn all(directory: Directory) -> Self {
         Self::new(directory, Position::first(), Position::end(), false)
+    }
+
+    /// Those of one shard from `first` to `last`, both included.
+    fn between(directory: Directory, shard: u16, first: &[u8], last: &[u8]) -> Self {
+        let at = |name: &[u8]| Position { shard, partition: name.to_vec(), sort: Vec::new() };
+        // The last name is among them, even where it is the first.
+        Self::new(directory, at(first), Position { sort: vec![0], ..at(last) }, false)
     }
 
     /// The next one, with its shard.
@@ -222,4 +230,42 @@ impl Walk {
         }
         PartitionScan::new(&self.space, name, range, self.names.backward)
     }
+}
+
+impl Inner {
+    /// The least partition of a space between two names that shows a cell. Shards follow hashes, so all of them are
+    /// asked; names of partitions that were emptied stay listed, so cells are looked for.
+    pub(super) async fn first_partition(
+        self: &Arc<Self>,
+        link: &Link,
+        space: &Arc<Space>,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let shards = (0..DIRECTORY_SHARDS)
+            .map(|shard| all_names(link, Names::between(directory_of(space), shard, first, last)));
+        let mut names = try_join_all(shards).await?.concat();
+        names.sort_unstable();
+        for some in names.chunks(AHEAD_MAX) {
+            let shown =
+                try_join_all(some.iter().map(|name| self.shows_a_cell(space, name))).await?;
+            if let Some(at) = shown.iter().position(|shown| *shown) {
+                return Ok(Some(some[at].clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn shows_a_cell(self: &Arc<Self>, space: &Arc<Space>, partition: &[u8]) -> Result<bool> {
+        let all = ScanRequest::partition(space.id(), partition);
+        Ok(scan::begin(self, space, all)?.next_block().await?.is_some())
+    }
+}
+
+async fn all_names(link: &Link, mut names: Names) -> Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    while let Some((_, name)) = names.next(link).await? {
+        all.push(name);
+    }
+    Ok(all)
 }

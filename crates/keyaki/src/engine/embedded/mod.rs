@@ -47,6 +47,7 @@ pub use backup::restore;
 pub use check::{Inspection, Report, SpaceReport, Unchecked};
 pub use directory::{FORMAT, require_store};
 
+use bulk::Spread;
 use directory::Directory;
 use fault::{open_failed, reading};
 use flusher::Flusher;
@@ -174,7 +175,8 @@ impl EmbeddedEngine {
             if let Outlook::Full(full) = shared.reserve.look(&shared.db, sealed.bytes())? {
                 return Err(full);
             }
-            let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed)
+            let spread = Spread::of(&sealed, &shared.db, &shared.spaces);
+            let files = bulk::write_files(&options, &shared.directory.bulk(), &sealed, spread)
                 .map_err(|e| shared.file_failed(e))?;
             Ok((sealed, files))
         })
@@ -264,6 +266,10 @@ impl Engine for EmbeddedEngine {
 
     fn partitions_between(&self, space: SpaceId, first: &[u8], last: &[u8]) -> Option<Split> {
         Some(Split::of_partitions(space, first, last))
+    }
+
+    fn writable(&self) -> Result<()> {
+        self.shared.writable()
     }
 
     async fn sweep(&self, space: SpaceId) -> Result<Swept> {

@@ -17,6 +17,8 @@ use super::patiently;
 
 const SUMS: &str = "sums";
 const COUNT: &[u8] = b"count";
+const LOAD: &[u8] = b"load";
+const LOAD_BYTES: usize = 1 << 20;
 /// A merged cell that all items share.
 const TOTAL: &str = "total";
 const VIEWS: [&str; 3] = ["one", "two", "three"];
@@ -71,12 +73,37 @@ impl Ledger {
 
     /// Moves it on from where it was found.
     pub async fn step_from(&self, item: &str, found: Found) -> Result<Committed> {
+        self.step_with(item, found, |_| Ok(())).await
+    }
+
+    /// The first step of an item, with so much behind it that its intent lies in parts.
+    pub async fn step_heavily(&self, item: &str) -> Result<Committed> {
+        let load = load(item);
+        let put =
+            |draft: &mut Draft<'_>| draft.put(LOAD, Previous::Absent, Value::open(&load)).map(drop);
+        self.step_with(item, (0, None), put).await
+    }
+
+    /// Demands of an item that its load is there whole, or not at all.
+    pub async fn weigh(&self, item: &str, there: bool) {
+        let nobody = Authorisations::none();
+        let found = patiently(|| self.bucket.read(&nobody, item.as_bytes(), LOAD)).await;
+        assert!(found == there.then(|| load(item)), "load of {item}");
+    }
+
+    async fn step_with(
+        &self,
+        item: &str,
+        found: Found,
+        more: impl Fn(&mut Draft<'_>) -> Result<()> + Sync,
+    ) -> Result<Committed> {
         let (number, stored) = found;
         let previous = stored.as_deref().map_or(Previous::Absent, Previous::Stored);
         let next = number + 1;
         self.bucket
             .commit(item.as_bytes(), |draft| {
                 draft.put(COUNT, previous, Value::open(&next.to_be_bytes()))?;
+                more(draft)?;
                 for view in VIEWS {
                     let view = View::named(view);
                     let value = next.to_be_bytes();
@@ -165,6 +192,17 @@ impl Ledger {
         number
     }
 
+    /// Merges into what all items share, and does nothing else.
+    pub async fn merge(&self, item: &str) -> Result<Committed> {
+        let commit = self.bucket.commit(item.as_bytes(), |draft| {
+            let one = 1_i64.to_be_bytes();
+            let write = Write::Merge(Value::open(&one));
+            draft.dependent(self.sums, SUMS.as_bytes(), TOTAL.as_bytes(), write);
+            Ok(())
+        });
+        commit.await
+    }
+
     /// What all items have merged into one cell.
     pub async fn total(&self) -> u64 {
         self.sum(TOTAL).await
@@ -198,6 +236,10 @@ impl Ledger {
             }
         }
     }
+}
+
+fn load(item: &str) -> Vec<u8> {
+    item.bytes().cycle().take(LOAD_BYTES).collect()
 }
 
 fn entry_key(item: &str, number: u64) -> Vec<u8> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use keyaki::Kind;
 use keyaki::cell::SystemWallClock;
 use keyaki::engine::Rules;
 use keyaki::settings::CqlSettings;
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::ledger::Ledger;
 use super::proxy::{Fate, Proxy, Request};
-use super::{Keyspaces, nodes, open, shared, store_on};
+use super::{Keyspaces, eventually, nodes, open, shared, store_on};
 
 const WRITERS: usize = 4;
 const STEPS: usize = 30;
@@ -104,4 +105,59 @@ async fn step_all(ledger: &Ledger, follows: bool) -> Vec<(String, u64)> {
     let contended = done.extract_if(.., |(item, _)| item == CONTENDED).map(|(_, done)| done).sum();
     done.push((CONTENDED.to_owned(), contended));
     done
+}
+
+/// Done, the answer swallowed, and the partition of it not to be listed: nobody may hear that it was done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL"]
+async fn cql_what_could_not_be_listed_is_not_acknowledged() {
+    let _cluster = shared().await;
+    let keyspaces = Keyspaces::new();
+    let proxy = Proxy::start(&nodes());
+    let proxied = CqlSettings { nodes: proxy.nodes(), ..keyspaces.fresh_and_punctual() };
+    let engine = keyspaces.open(proxied);
+    let ledger = Ledger::create(&store_on(&engine, 1)).await;
+    proxy.judge(|request| match request {
+        request if request.decides() => Fate::Swallow,
+        request if request.text.starts_with("INSERT") && request.mentions(b"homes") => {
+            Fate::never()
+        }
+        _ => Fate::Pass,
+    });
+    let unlisted = ledger.step_alone("item").await.unwrap_err();
+    assert_eq!(unlisted.kind(), Kind::Unavailable, "{unlisted:?}");
+    proxy.let_pass();
+    // Whole or absent, it says; the next commit lists its partition.
+    eventually("it goes on", async || ledger.step_alone("item").await.is_ok()).await;
+    assert_eq!(ledger.number("item").await.unwrap().0, 2);
+    keyspaces.drop_all().await;
+}
+
+/// Answers that are waited for in vain, on connections that stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL"]
+async fn cql_answers_that_never_come_are_settled() {
+    let _cluster = shared().await;
+    let keyspaces = Keyspaces::new();
+    let settings = keyspaces.fresh_and_punctual();
+    let proxy = Proxy::start(&nodes());
+    let proxied = CqlSettings { nodes: proxy.nodes(), ..settings.clone() };
+    let engine = keyspaces.open(proxied);
+    let ledger = Ledger::create(&store_on(&engine, 1)).await;
+    for number in 1..=2 {
+        let mut swallowed = false;
+        proxy.judge(move |request| match request.decides() && !swallowed {
+            true => {
+                swallowed = true;
+                Fate::Swallow
+            }
+            false => Fate::Pass,
+        });
+        let begun = Instant::now();
+        let done = ledger.step("item").await.unwrap();
+        assert!(matches!(done, Committed::Done(_)), "{done:?}");
+        assert!(begun.elapsed() >= settings.request_timeout, "{:?}", begun.elapsed());
+        assert_eq!(ledger.survey("item").await, number);
+    }
+    keyspaces.drop_all().await;
 }

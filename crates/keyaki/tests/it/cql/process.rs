@@ -148,6 +148,13 @@ impl Process {
         }
     }
 
+    /// Sends it a signal by name.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.lock().unwrap().id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().unwrap();
+        assert!(sent.success(), "{name}");
+    }
+
     pub fn is_dead(&self) -> bool {
         self.child.lock().unwrap().try_wait().unwrap().is_some()
     }
@@ -178,7 +185,9 @@ async fn play(task: &Task) {
     match task.role.as_str() {
         "sweeper" => sweep_when_told(&engine, &journal).await,
         "restless sweeper" => sweep_always(&engine, &journal).await,
-        "writer of one" => step_once(task, &engine, &store, &journal).await,
+        "writer of one" | "heavy writer of one" => {
+            step_once(task, &engine, &store, &journal).await;
+        }
         "writer" => step_often(task, &engine, &store, &journal).await,
         "registrar" => clocks::registrar(task, &store, &journal).await,
         other => panic!("no such role: {other}"),
@@ -218,7 +227,11 @@ async fn sweep_always(engine: &CqlEngine, journal: &Journal) {
 async fn step_once(task: &Task, engine: &CqlEngine, store: &Store, journal: &Journal) {
     let ledger = Ledger::find(store);
     listen();
-    match ledger.step(&task.items[0]).await {
+    let step = match task.role.as_str() {
+        "heavy writer of one" => ledger.step_heavily(&task.items[0]).await,
+        _ => ledger.step(&task.items[0]).await,
+    };
+    match step {
         Ok(Committed::Done(_)) => journal.note("done"),
         other => journal.note(&format!("{other:?}")),
     }

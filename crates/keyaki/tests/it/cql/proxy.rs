@@ -5,9 +5,11 @@
 //! executes: it reads the texts when they are prepared.
 
 use std::collections::HashMap;
+use std::fmt::{self, Debug};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -19,17 +21,29 @@ const BATCH: u8 = 0x0D;
 const RESULT_PREPARED: [u8; 4] = [0, 0, 0, 4];
 
 /// What executes one prepared statement, or several.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Request {
     /// The statement; of a batch, the first.
     pub text: String,
     pub batch: bool,
+    body: Vec<u8>,
+}
+
+impl Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl Request {
     /// Whether it is a lightweight transaction.
     pub fn is_conditional(&self) -> bool {
         self.text.contains(" IF ")
+    }
+
+    /// Whether these bytes are in a key or value of it.
+    pub fn mentions(&self, bytes: &[u8]) -> bool {
+        self.body.windows(bytes.len()).any(|found| found == bytes)
     }
 
     /// Whether it is the transaction by which a commit takes or doesn't.
@@ -41,16 +55,25 @@ impl Request {
 /// What happens when an answer comes.
 pub type Then = Box<dyn FnOnce() + Send>;
 
-/// What becomes of a request. Its connection is closed unless it passes.
+/// What becomes of a request.
 pub enum Fate {
     Pass,
-    /// It never arrives.
+    /// It arrives when this says so, behind others of its connection.
+    Late(Receiver<()>),
+    /// It is done, and nobody gets the answer.
+    Swallow,
+    /// It never arrives, and its connection is closed.
     Refuse,
-    /// It is done, and this happens when the answer comes, which nobody gets.
+    /// It is done, and this happens when the answer comes. The connection is closed then.
     Lose(Then),
 }
 
 impl Fate {
+    /// It doesn't arrive, which nobody is told.
+    pub fn never() -> Self {
+        Self::Late(mpsc::channel().1)
+    }
+
     /// Done, but the answer is lost.
     pub fn lose() -> Self {
         Self::Lose(Box::new(|| {}))
@@ -165,8 +188,10 @@ struct Connection {
     shared: Arc<Shared>,
     /// By stream ids: statements that are being prepared.
     preparing: Mutex<HashMap<[u8; 2], String>>,
-    /// And requests whose answers are to be lost.
-    losing: Mutex<HashMap<[u8; 2], Then>>,
+    /// And requests whose answers are to be lost, with what happens then, or swallowed.
+    losing: Mutex<HashMap<[u8; 2], Option<Then>>>,
+    /// Held while a frame is sent on.
+    sending: Mutex<()>,
 }
 
 struct Frame {
@@ -208,6 +233,7 @@ impl Connection {
             shared,
             preparing: Mutex::default(),
             losing: Mutex::default(),
+            sending: Mutex::default(),
         });
         let back = connection.clone();
         thread::spawn(move || {
@@ -226,7 +252,7 @@ impl Connection {
     }
 
     /// Until the first that must not arrive.
-    fn requests(&self) -> io::Result<()> {
+    fn requests(self: &Arc<Self>) -> io::Result<()> {
         loop {
             let frame = Frame::read(&mut &self.client)?;
             if frame.opcode() == PREPARE {
@@ -237,13 +263,26 @@ impl Connection {
                 match fate {
                     Fate::Pass => {}
                     Fate::Refuse => return Ok(()),
+                    Fate::Late(time) => {
+                        let later = self.clone();
+                        thread::spawn(move || time.recv().map(|()| later.send(&frame)));
+                        continue;
+                    }
+                    Fate::Swallow => {
+                        self.losing.lock().unwrap().insert(frame.stream(), None);
+                    }
                     Fate::Lose(then) => {
-                        self.losing.lock().unwrap().insert(frame.stream(), then);
+                        self.losing.lock().unwrap().insert(frame.stream(), Some(then));
                     }
                 }
             }
-            (&self.server).write_all(&frame.bytes)?;
+            self.send(&frame)?;
         }
+    }
+
+    fn send(&self, frame: &Frame) -> io::Result<()> {
+        let _sending = self.sending.lock().unwrap();
+        (&self.server).write_all(&frame.bytes)
     }
 
     /// Until the first that must not be given.
@@ -258,9 +297,13 @@ impl Connection {
                 self.shared.texts.lock().unwrap().insert(id, text);
             }
             let lost = self.losing.lock().unwrap().remove(&frame.stream());
-            if let Some(then) = lost {
-                then();
-                return Ok(());
+            match lost {
+                None => {}
+                Some(None) => continue,
+                Some(Some(then)) => {
+                    then();
+                    return Ok(());
+                }
             }
             (&self.client).write_all(&frame.bytes)?;
         }
@@ -274,7 +317,7 @@ impl Connection {
             _ => return None,
         };
         let text = self.shared.texts.lock().unwrap().get(id).cloned().unwrap_or_default();
-        Some(Request { text, batch: frame.opcode() == BATCH })
+        Some(Request { text, batch: frame.opcode() == BATCH, body: frame.body().to_vec() })
     }
 }
 

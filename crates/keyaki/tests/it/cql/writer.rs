@@ -17,6 +17,8 @@ use super::{Keyspaces, demand_all, nodes, open, shared, store_on};
 
 /// More requests than a commit makes.
 const STEPS_MAX: usize = 100;
+/// By which an intent goes, behind its parts.
+const ROW_GOES: &str = "USING TIMESTAMP ? WHERE space = ? AND partition = ? AND sort = ?";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
@@ -44,7 +46,7 @@ async fn kill_and_sweep(moment: Moment) {
     // The feed waits three leases for processes that are gone.
     let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
     let dir = tempfile::tempdir().unwrap();
-    let mut scene = Scene::set(&settings, dir.path(), moment).await;
+    let mut scene = Scene::set(&settings, dir.path(), moment, "writer of one").await;
     let mut steps = 0;
     while scene.kill(Target::Request(steps)).await {
         steps += 1;
@@ -62,6 +64,24 @@ async fn kill_and_sweep(moment: Moment) {
     keyspaces.drop_all().await;
 }
 
+/// One whose intent lies in parts, at each kind of request that it makes, and between those that end the intent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "needs KEYAKI_CQL"]
+async fn cql_a_writer_killed_with_a_large_intent_leaves_all_or_nothing() {
+    let _cluster = shared().await;
+    let keyspaces = Keyspaces::new();
+    let dir = tempfile::tempdir().unwrap();
+    for moment in [Moment::Before, Moment::After] {
+        let settings = CqlSettings { lease: Duration::from_secs(4), ..keyspaces.fresh() };
+        let mut scene = Scene::set(&settings, dir.path(), moment, "heavy writer of one").await;
+        for part in ["SET latest", "SET value", "INSERT INTO", "DELETE FROM", ROW_GOES] {
+            assert!(scene.kill(Target::Statement(part)).await, "no request says {part}");
+        }
+        assert!(scene.absent > 0 && scene.whole > 0, "kills on one side of the decision only");
+    }
+    keyspaces.drop_all().await;
+}
+
 /// At which request the writer dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
@@ -76,6 +96,7 @@ struct Scene<'a> {
     settings: &'a CqlSettings,
     dir: &'a Path,
     moment: Moment,
+    role: &'static str,
     ledger: Ledger,
     sweeper: Process,
     /// Each has a proxy of its own, so that the next can get ready meanwhile.
@@ -86,18 +107,23 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    async fn set(settings: &'a CqlSettings, dir: &'a Path, moment: Moment) -> Self {
+    async fn set(
+        settings: &'a CqlSettings,
+        dir: &'a Path,
+        moment: Moment,
+        role: &'static str,
+    ) -> Self {
         let engine = open(settings.clone(), Rules::default(), Arc::new(SystemWallClock));
         let ledger = Ledger::create(&store_on(&engine, 1)).await;
         let mut sweeper = Task::new("sweeper", settings, dir).start();
         assert_eq!(sweeper.hear(), "ready");
-        let next = writer(settings, dir, 0);
-        Self { settings, dir, moment, ledger, sweeper, next, runs: 0, absent: 0, whole: 0 }
+        let next = writer(role, settings, dir, 0);
+        Self { settings, dir, moment, role, ledger, sweeper, next, runs: 0, absent: 0, whole: 0 }
     }
 
     /// Has a writer commit and killed, and what it left swept. Answers whether it came to that.
     async fn kill(&mut self, target: Target) -> bool {
-        let after = writer(self.settings, self.dir, self.runs + 1);
+        let after = writer(self.role, self.settings, self.dir, self.runs + 1);
         let (mut writer, proxy) = std::mem::replace(&mut self.next, after);
         assert_eq!(writer.hear(), "ready");
         let killed = kill_at(&proxy, &mut writer, target, self.moment);
@@ -105,16 +131,17 @@ impl<'a> Scene<'a> {
         println!("{target:?}: {killed:?}, acknowledged: {acknowledged}");
         let item = item(self.runs);
         let whole = sweep(&mut self.sweeper, &self.ledger, &item, acknowledged).await;
+        self.ledger.weigh(&item, whole && self.role == "heavy writer of one").await;
         self.runs += 1;
         *(if whole { &mut self.whole } else { &mut self.absent }) += 1;
         killed.is_some()
     }
 }
 
-fn writer(settings: &CqlSettings, dir: &Path, run: usize) -> (Process, Proxy) {
+fn writer(role: &str, settings: &CqlSettings, dir: &Path, run: usize) -> (Process, Proxy) {
     let proxy = Proxy::start(&nodes());
     let proxied = CqlSettings { nodes: proxy.nodes(), ..settings.clone() };
-    (Task::new("writer of one", &proxied, dir).on_items([item(run)]).start(), proxy)
+    (Task::new(role, &proxied, dir).on_items([item(run)]).start(), proxy)
 }
 
 fn item(step: usize) -> String {

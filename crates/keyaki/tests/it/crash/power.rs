@@ -198,10 +198,10 @@ pub fn wish(what: &str) {
 }
 
 async fn go_through(workload: &Workload, journal: &Journal) {
-    for number in 0..14 {
+    for number in 0..18 {
         let load = match number {
             2 => Load::Large,
-            5 | 9 => Load::Bulk,
+            5 | 9 | 13 | 16 => Load::Bulk,
             _ => Load::Small,
         };
         match workload.advance(number % 2, load, None).await {
@@ -210,8 +210,8 @@ async fn go_through(workload: &Workload, journal: &Journal) {
         }
         match number {
             7 => workload.compact().await.unwrap(),
-            // What fails in the background stops the next step.
-            12 => tokio::time::sleep(Duration::from_millis(100)).await,
+            // What fails in the background stops the next step: the last one comes when all compactions are over.
+            16 => tokio::time::sleep(Duration::from_millis(200)).await,
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 use keyaki::cell::{Tid, Time};
 use keyaki::engine::Outcome;
 use keyaki::store::{Bucket, Change, ChangePage};
+use keyaki::testing::clock::FakeClock;
 
 use super::{done, holding, nobody, on_each};
 
@@ -69,23 +70,34 @@ async fn record_nothing_more(bucket: &Bucket, since: Option<Tid>) {
 async fn a_reader_finds_what_is_far_behind() {
     on_each(async |ground| {
         let bucket = ground.bucket().await;
-        let mut ids = vec![record(&bucket, b"p", &["0"]).await];
-        for (hours, item) in [(5, "1"), (24 * 365, "2"), (0, "3"), (26, "4")] {
-            ground.wall.advance(Duration::from_secs(3600 * hours));
-            ids.push(record(&bucket, b"p", &[item]).await);
-        }
-        let all = ["0", "1", "2", "3", "4"];
-        let page = bucket.changes(&nobody(), None, 100).await.unwrap();
-        assert_eq!(items(&page), all);
-        for (at, id) in ids.iter().enumerate() {
-            let page = bucket.changes(&nobody(), Some(*id), 100).await.unwrap();
-            assert_eq!(items(&page), all[at + 1..]);
-        }
-        // As old as can be; looking at every hour since 1970 would take its time.
-        let page = bucket.changes(&nobody(), Some(Tid::new(Time::ZERO, 0)), 100).await.unwrap();
-        assert_eq!(items(&page), all);
+        let ids = record_far_apart(&bucket, &ground.wall).await;
+        demand_what_is_far_behind(&bucket, &ids).await;
     })
     .await;
+}
+
+/// Changes with long times between them.
+pub async fn record_far_apart(bucket: &Bucket, wall: &FakeClock) -> Vec<Tid> {
+    let mut ids = vec![record(bucket, b"p", &["0"]).await];
+    for (hours, item) in [(5, "1"), (24 * 365, "2"), (0, "3"), (26, "4")] {
+        wall.advance(Duration::from_secs(3600 * hours));
+        ids.push(record(bucket, b"p", &[item]).await);
+    }
+    ids
+}
+
+/// Whoever comes long after finds all of them.
+pub async fn demand_what_is_far_behind(bucket: &Bucket, ids: &[Tid]) {
+    let all = ["0", "1", "2", "3", "4"];
+    let page = bucket.changes(&nobody(), None, 100).await.unwrap();
+    assert_eq!(items(&page), all);
+    for (at, id) in ids.iter().enumerate() {
+        let page = bucket.changes(&nobody(), Some(*id), 100).await.unwrap();
+        assert_eq!(items(&page), all[at + 1..]);
+    }
+    // As old as can be; looking at every hour since 1970 would take its time.
+    let page = bucket.changes(&nobody(), Some(Tid::new(Time::ZERO, 0)), 100).await.unwrap();
+    assert_eq!(items(&page), all);
 }
 
 #[tokio::test]
