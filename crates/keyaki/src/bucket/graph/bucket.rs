@@ -14,6 +14,7 @@ use super::schema::{Group, GroupId, Schema};
 use super::value::Value;
 use super::write::Writer;
 use crate::bucket::{CommonOptions, Meter, Usage};
+use crate::cell::Tid;
 use crate::cell::visibility::Authorisations;
 use crate::engine::{ScanRequest, SpaceId, SpaceSpec};
 use crate::error::{Error, Result};
@@ -144,11 +145,12 @@ impl Graph {
     }
 
     /// Erases a vertex: its entities, and all edges that touch it, under both their ends, whoever may see them. Answers
-    /// how many there were. It goes in steps; one that was interrupted is done again and finds what is left.
+    /// how many there were, and the last commit. It goes in steps; one that was interrupted is done again and finds what
+    /// is left.
     ///
     /// # Errors
     /// `Invalid` if it can't be a vertex of the graph; those of storage.
-    pub async fn erase(&self, vertex: &Value, user: Option<String>) -> Result<u64> {
+    pub async fn erase(&self, vertex: &Value, user: Option<String>) -> Result<(u64, Option<Tid>)> {
         let writer = self.writer(user, None);
         let engine = self.bucket().store().engine();
         let mut erased = 0;
@@ -165,7 +167,7 @@ impl Graph {
                 }
             }
         }
-        Ok(erased)
+        Ok((erased, writer.done().tid))
     }
 
     /// The space of a group, as `explain` and checks name it.

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::element::{Element, Ends, Matched};
+use super::element::{Element, Ends, Matched, sort_ends};
 use super::key::{EdgeSort, KeyPackage, Way, Ways};
 use super::operation::Apart;
 use super::schema::Group;
@@ -284,22 +284,28 @@ impl Form {
         copies: Copies,
         elements: &mut Vec<Element>,
     ) -> Result<()> {
-        let (ends, rest) = self.ends(vertex, cell, ways, copies)?;
-        let Some(ends) = ends else { return Ok(()) };
         let group = &self.group;
-        // Quicker than cloning what has nothing in it.
-        let mut properties = Vec::with_capacity(group.classes().len());
+        // Everything is written where it stays: what was just written is slow to move.
+        elements.push(Element {
+            shape: Arc::clone(group.shape()),
+            ends: Ends::blank(group.shape().is_edge),
+            properties: Vec::with_capacity(group.classes().len()),
+        });
+        let Some(Element { ends, properties, .. }) = elements.last_mut() else { return Ok(()) };
+        let Some(rest) = self.read_ends(vertex, cell, ways, copies, ends)? else {
+            elements.pop();
+            return Ok(());
+        };
         properties.resize_with(group.classes().len(), Value::default);
         let mut reader = KeyReader::new(rest);
         for slot in group.group_by() {
-            properties[*slot] = reader.part(group.classes()[*slot])?;
+            reader.part(group.classes()[*slot], &mut properties[*slot])?;
         }
         if let Some(slot) = group.visibility_slot() {
-            properties[slot] = reader.part(Class::String)?;
+            reader.part(Class::String, &mut properties[slot])?;
         }
-        group.decode_properties(cell.payload(), &mut properties)?;
-        group.fill(&mut properties);
-        elements.push(Element { shape: Arc::clone(group.shape()), ends, properties });
+        group.decode_properties(cell.payload(), properties)?;
+        group.fill(properties);
         Ok(())
     }
 
@@ -348,47 +354,55 @@ impl Form {
             Way::Out => Ok(true),
             Way::In => Ok(false),
             Way::Undirected => {
-                let vertex = self.vertex_of(cell)?;
-                Ok(self.ends(&vertex, cell, Ways::all(), Copies::Once)?.0.is_some())
+                let (vertex, mut ends) = (self.vertex_of(cell)?, Ends::blank(true));
+                Ok(self.read_ends(&vertex, cell, Ways::all(), Copies::Once, &mut ends)?.is_some())
             }
         }
     }
 
+    /// Reads where an element is into blank ends, and answers the rest of its key; none if this copy of it is not wanted.
     #[inline]
-    fn ends<'a>(
+    fn read_ends<'a>(
         &self,
         vertex: &Value,
         cell: &CellRef<'a>,
         ways: Ways,
         copies: Copies,
-    ) -> Result<(Option<Ends>, &'a [u8])> {
-        if !self.group.shape().is_edge {
-            let rest = self.package.entity_rest(cell.sort()).ok_or_else(|| damaged(cell))?;
-            return Ok((Some(Ends::Vertex(vertex.clone())), rest));
-        }
-        let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
-        if !ways.has(parts.way) {
-            return Ok((None, parts.rest));
-        }
-        let vertex = vertex.clone();
-        let other = unescape(parts.other).map_err(|_| damaged(cell))?;
-        let other = KeyReader::new(&other).vertex(self.vertices)?;
-        let (mut ends, at) = match parts.way {
-            Way::Out => (Ends::edge(vertex, other, true), Matched::Source),
-            Way::In => (Ends::edge(other, vertex, true), Matched::Destination),
-            Way::Undirected => {
-                let ends = Ends::edge(vertex.clone(), other, false);
-                let first = matches!(&ends, Ends::Edge { source, .. } if *source == vertex);
-                (ends, if first { Matched::Source } else { Matched::Destination })
+        ends: &mut Ends,
+    ) -> Result<Option<&'a [u8]>> {
+        let (source, destination, directed, matched) = match ends {
+            Ends::Vertex(own) => {
+                let rest = self.package.entity_rest(cell.sort()).ok_or_else(|| damaged(cell))?;
+                own.set_copy(vertex);
+                return Ok(Some(rest));
+            }
+            Ends::Edge { source, destination, directed, matched } => {
+                (source, destination, directed, matched)
             }
         };
-        if copies == Copies::Once && at == Matched::Destination {
-            return Ok((None, parts.rest));
+        let parts = self.package.edge_parts(cell.sort()).ok_or_else(|| damaged(cell))?;
+        if !ways.has(parts.way) {
+            return Ok(None);
         }
-        if let (Ends::Edge { matched, .. }, Copies::Matched) = (&mut ends, copies) {
-            *matched = Some(at);
+        let (at, own, other) = match parts.way {
+            Way::In => (Matched::Destination, &mut *destination, &mut *source),
+            Way::Out | Way::Undirected => (Matched::Source, &mut *source, &mut *destination),
+        };
+        own.set_copy(vertex);
+        let name = unescape(parts.other).map_err(|_| damaged(cell))?;
+        KeyReader::new(&name).vertex_into(self.vertices, other)?;
+        *directed = parts.way != Way::Undirected;
+        *matched = Some(at);
+        if !*directed {
+            sort_ends(source, destination, matched);
         }
-        Ok((Some(ends), parts.rest))
+        if copies == Copies::Once && *matched == Some(Matched::Destination) {
+            return Ok(None);
+        }
+        if copies != Copies::Matched {
+            *matched = None;
+        }
+        Ok(Some(parts.rest))
     }
 }
 

@@ -129,7 +129,7 @@ impl NameBook {
             let before = old.as_ref().map(encode).transpose()?.map(|bytes| bytes.len());
             let bytes = size(encoded.as_ref().map(Vec::len)) - size(before);
             let used = Usage { items: 0, bytes };
-            let room = self.graph.meter().reserve(used)?;
+            let room = self.graph.meter().reserve(used).await?;
             let committed = bucket.commit(PARTITION, |draft| {
                 match (&encoded, &stored) {
                     (Some(json), stored) => {

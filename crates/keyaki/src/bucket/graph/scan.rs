@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
+use tokio::task::coop::consume_budget;
 
 use super::bucket::{Graph, StoredGroup};
 use super::element::{Directed, EdgeId, Element};
@@ -334,6 +335,8 @@ impl<W: Want> Run<W> {
             Some(open) => open,
             none => {
                 let Some(Job { request, wanted }) = self.jobs.pop_front() else { return Ok(false) };
+                // Many scans that find all in memory let others run in between.
+                consume_budget().await;
                 self.cells.turn_to(self.graph.bucket(), request).await?;
                 none.insert(wanted)
             }

@@ -155,7 +155,7 @@ impl Writer {
         let home = home(operation.as_ref(), packed.first_vertex());
         let used = Usage { items: packed.size.elements as i64, bytes: packed.size.bytes as i64 };
         let bucket = self.graph.bucket();
-        let room = match self.graph.meter().reserve(used) {
+        let room = match self.graph.meter().reserve(used).await {
             Ok(room) => room,
             // There is always room for what is there already.
             Err(full) => return self.before(&home, operation.as_ref(), &answer).await?.ok_or(full),

@@ -169,7 +169,9 @@ fn an_erased_vertex_is_gone_from_its_neighbours_too(stored: &Stored) {
     let vertex = "a".into();
     let erase = || {
         let erased = stored.graph.erase(&vertex, Some("ann".into()));
-        stored.runtime.block_on(erased).unwrap()
+        let (erased, tid) = stored.runtime.block_on(erased).unwrap();
+        assert_eq!(tid.is_some(), erased > 0);
+        erased
     };
     assert_eq!(erase(), if aggregates(stored) { 3 } else { 4 });
     assert_eq!(stored.all().len(), 1);

@@ -157,8 +157,8 @@ impl fmt::Display for EdgeId {
     }
 }
 
-/// Gaffer compares what it can compare, and else what is shown.
-pub(super) fn sort_ends(
+/// Puts the ends of an edge without a direction in order: Gaffer compares what it can compare, and else what is shown.
+pub(in crate::bucket::graph) fn sort_ends(
     source: &mut Value,
     destination: &mut Value,
     matched: &mut Option<Matched>,

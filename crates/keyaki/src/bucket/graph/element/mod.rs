@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+pub(super) use id::sort_ends;
 pub use id::{Directed, EdgeId, Matched};
 
 use super::value::{Class, Value, write_string};
 use crate::error::{Error, Result};
-use id::{directed_from_json, end, sort_ends, write_matched};
+use id::{directed_from_json, end, write_matched};
 
 /// The number of groups that no schema knows.
 pub const FOREIGN: u16 = u16::MAX;
@@ -179,6 +180,16 @@ impl Element {
 }
 
 impl Ends {
+    /// Ends of which nothing is known but whether they are those of an edge.
+    #[inline]
+    pub(super) fn blank(is_edge: bool) -> Self {
+        let (source, destination) = (Value::Null, Value::Null);
+        match is_edge {
+            true => Self::Edge { source, destination, directed: true, matched: None },
+            false => Self::Vertex(Value::Null),
+        }
+    }
+
     /// An edge's ends, sorted if it has no direction.
     #[must_use]
     pub fn edge(mut source: Value, mut destination: Value, directed: bool) -> Self {

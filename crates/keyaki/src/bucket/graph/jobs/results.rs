@@ -67,7 +67,7 @@ impl Jobs {
         let bucket = self.graph.bucket();
         let home = home(id);
         let used = Usage { items: 0, bytes: piece.len() as i64 };
-        let room = self.graph.meter().reserve(used)?;
+        let room = self.graph.meter().reserve(used).await?;
         let committed = bucket.commit(&home, |draft| {
             draft.put(&number.to_be_bytes(), Previous::Absent, Value::open(piece))?;
             used.add(bucket, draft)

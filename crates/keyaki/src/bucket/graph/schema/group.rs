@@ -270,7 +270,7 @@ impl Group {
         for place in 0..count {
             if bits[place / 8] & (1 << (place % 8)) != 0 {
                 let slot = *self.stored.get(place).ok_or_else(damaged)?;
-                properties[slot] = decode(&mut bytes, self.classes[slot])?;
+                decode(&mut bytes, self.classes[slot], &mut properties[slot])?;
             }
         }
         if bytes.is_empty() { Ok(()) } else { Err(damaged()) }

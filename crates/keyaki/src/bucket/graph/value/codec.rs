@@ -150,18 +150,19 @@ fn encode_items(items: &[Value], out: &mut Vec<u8>) -> Result<()> {
     items.iter().try_for_each(|item| encode_tagged(item, out))
 }
 
-/// Reads what [`encode`] wrote and moves `bytes` past it.
+/// Reads what [`encode`] wrote into a place, and moves `bytes` past it.
 ///
 /// # Errors
 /// `Corrupt` if these are not its bytes.
 #[inline]
-pub fn decode(bytes: &mut &[u8], class: Class) -> Result<Value> {
+pub fn decode(bytes: &mut &[u8], class: Class, place: &mut Value) -> Result<()> {
     match class {
-        // Most are, and what need not be moved is read sooner.
-        Class::Long => Ok(Value::Long(read_zigzag(bytes)?)),
-        class if class.is_exact() => decode_content(bytes, class, DEPTH_MAX),
-        _ => decode_tagged(bytes),
+        // Most are.
+        Class::Long => place.set(Value::Long(read_zigzag(bytes)?)),
+        class if class.is_exact() => place.set(decode_content(bytes, class, DEPTH_MAX)?),
+        _ => place.set(decode_tagged(bytes)?),
     }
+    Ok(())
 }
 
 /// Reads what [`encode_tagged`] wrote and moves `bytes` past it.

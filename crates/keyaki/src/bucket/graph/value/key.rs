@@ -161,30 +161,44 @@ impl<'a> KeyReader<'a> {
     /// `Corrupt` if it is none.
     #[inline]
     pub fn vertex(self, encoding: VertexEncoding) -> Result<Value> {
-        match encoding {
-            VertexEncoding::Plain(class) => decode_content(self.0, class),
-            VertexEncoding::Tagged => decode_tagged(self.0),
-        }
+        let mut vertex = Value::Null;
+        self.vertex_into(encoding, &mut vertex)?;
+        Ok(vertex)
     }
 
-    /// The next part of group-by.
+    /// The same, written where it stays.
     ///
     /// # Errors
     /// `Corrupt` if it is none.
     #[inline]
-    pub fn part(&mut self, class: Class) -> Result<Value> {
+    pub fn vertex_into(self, encoding: VertexEncoding, place: &mut Value) -> Result<()> {
+        match encoding {
+            VertexEncoding::Plain(class) => decode_content(self.0, class, place),
+            VertexEncoding::Tagged => decode_tagged(self.0, place),
+        }
+    }
+
+    /// Reads the next part of group-by into an empty place.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is none.
+    #[inline]
+    pub fn part(&mut self, class: Class, place: &mut Value) -> Result<()> {
         let (there, rest) = self.0.split_first().ok_or_else(damaged)?;
         self.0 = rest;
         if *there == 0 {
-            return Ok(Value::Null);
+            return Ok(());
         }
         if let Some(width) = width(class) {
             let (content, rest) = self.0.split_at_checked(width).ok_or_else(damaged)?;
             self.0 = rest;
-            return decode_content(content, class);
+            return decode_content(content, class, place);
         }
         let content = self.closed()?;
-        if class.is_exact() { decode_content(&content, class) } else { decode_tagged(&content) }
+        match class.is_exact() {
+            true => decode_content(&content, class, place),
+            false => decode_tagged(&content, place),
+        }
     }
 
     /// Passes over the next part of group-by.
@@ -218,22 +232,24 @@ impl<'a> KeyReader<'a> {
     }
 }
 
-fn decode_tagged(bytes: &[u8]) -> Result<Value> {
+fn decode_tagged(bytes: &[u8], place: &mut Value) -> Result<()> {
     let (tag, content) = bytes.split_first().ok_or_else(damaged)?;
-    decode_content(content, class_of(*tag).ok_or_else(damaged)?)
+    decode_content(content, class_of(*tag).ok_or_else(damaged)?, place)
 }
 
-/// What most keys are made of is read where it is wanted: a value that was just written is slow to move.
+/// What most keys are made of is read on the spot.
 #[inline]
-fn decode_content(bytes: &[u8], class: Class) -> Result<Value> {
+fn decode_content(bytes: &[u8], class: Class, place: &mut Value) -> Result<()> {
     match class {
         Class::Long => {
             let bytes = bytes.try_into().map_err(|_| damaged())?;
-            Ok(Value::Long((u64::from_be_bytes(bytes) ^ 1 << 63) as i64))
+            place.set(Value::Long((u64::from_be_bytes(bytes) ^ 1 << 63) as i64));
         }
-        Class::String => Ok(Value::String(str::from_utf8(bytes).map_err(|_| damaged())?.into())),
-        other => decode_other(bytes, other),
+        Class::String if place.set_text(bytes) => {}
+        Class::String => return Err(damaged()),
+        other => place.set(decode_other(bytes, other)?),
     }
+    Ok(())
 }
 
 fn decode_other(bytes: &[u8], class: Class) -> Result<Value> {
@@ -284,7 +300,9 @@ fn decode_items(bytes: &[u8]) -> Result<Vec<Value>> {
     let mut items = Vec::new();
     while let Some(rest) = reader.0.strip_prefix(&[1]) {
         reader.0 = rest;
-        items.push(decode_tagged(&reader.closed()?)?);
+        let mut item = Value::Null;
+        decode_tagged(&reader.closed()?, &mut item)?;
+        items.push(item);
     }
     Ok(items)
 }

@@ -90,6 +90,35 @@ impl Value {
         matches!(self, Self::Null)
     }
 
+    /// Writes a value here. What was just written is slow to move, so who reads many of them writes each where it stays;
+    /// and as a place is mostly empty, nothing is looked at to be dropped.
+    #[inline]
+    pub(super) fn set(&mut self, value: Self) {
+        match self {
+            Self::Null => std::mem::forget(std::mem::replace(self, value)),
+            _ => *self = value,
+        }
+    }
+
+    /// Writes a string here; answers whether the bytes are one.
+    #[inline]
+    fn set_text(&mut self, utf8: &[u8]) -> bool {
+        self.set(Self::String(Text::default()));
+        match self {
+            Self::String(own) => own.set(utf8),
+            _ => false,
+        }
+    }
+
+    /// Writes a copy of a value here.
+    #[inline]
+    pub(super) fn set_copy(&mut self, value: &Self) {
+        match value {
+            Self::String(text) => self.set(Self::String(text.clone())),
+            other => self.set(other.clone()),
+        }
+    }
+
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {

@@ -9,10 +9,8 @@ use std::hash::{Hash, Hasher};
 const INLINE_BYTES_MAX: usize = 22;
 
 /// A string that is cheap to hold and to clone while it is short. Ordered as Java orders strings: by UTF-16 units.
-#[derive(Clone)]
 pub struct Text(Repr);
 
-#[derive(Clone)]
 enum Repr {
     Inline { len: u8, bytes: [u8; INLINE_BYTES_MAX] },
     Boxed(Box<str>),
@@ -46,6 +44,31 @@ impl Text {
     }
 }
 
+impl Text {
+    /// Makes it the string of these bytes, written where it stays; answers whether they are one.
+    #[inline]
+    pub(super) fn set(&mut self, utf8: &[u8]) -> bool {
+        match &mut self.0 {
+            Repr::Inline { len, bytes } if utf8.len() <= INLINE_BYTES_MAX && utf8.is_ascii() => {
+                *len = utf8.len() as u8;
+                bytes[..utf8.len()].copy_from_slice(utf8);
+                true
+            }
+            _ => str::from_utf8(utf8).map(|text| *self = text.into()).is_ok(),
+        }
+    }
+}
+
+impl Clone for Text {
+    #[inline]
+    fn clone(&self) -> Self {
+        match &self.0 {
+            Repr::Inline { len, bytes } => Self(Repr::Inline { len: *len, bytes: *bytes }),
+            Repr::Boxed(text) => Self(Repr::Boxed(text.clone())),
+        }
+    }
+}
+
 impl From<&str> for Text {
     #[inline]
     fn from(text: &str) -> Self {
@@ -68,8 +91,9 @@ impl From<String> for Text {
 }
 
 impl Default for Text {
+    #[inline]
     fn default() -> Self {
-        Self::from("")
+        Self(Repr::Inline { len: 0, bytes: [0; INLINE_BYTES_MAX] })
     }
 }
 

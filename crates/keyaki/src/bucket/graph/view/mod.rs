@@ -26,6 +26,8 @@ use definition::GroupView;
 pub struct View {
     /// By the number of the group.
     groups: Vec<Option<ShownGroup>>,
+    /// Whether nothing is left to be done in any of them once elements are folded.
+    shows_as_is: bool,
 }
 
 /// A group that is shown.
@@ -81,7 +83,8 @@ impl View {
             }
             groups[place] = Some(shown);
         }
-        Ok(Self { groups })
+        let shows_as_is = groups.iter().flatten().all(ShownGroup::shows_as_is);
+        Ok(Self { groups, shows_as_is })
     }
 
     /// The numbers of the groups that are shown.

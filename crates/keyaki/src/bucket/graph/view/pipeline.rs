@@ -69,6 +69,9 @@ impl Pipeline {
     }
 
     fn emit(view: &View, now_ms: i64, batch: &mut Vec<Element>, fault: &mut Option<Error>) {
+        if view.shows_as_is {
+            return;
+        }
         batch.retain_mut(|element| match view.group(element.shape.number) {
             Some(shown) if shown.shows_as_is() => true,
             Some(shown) => held(shown.emit(element, now_ms), fault),
@@ -143,7 +146,7 @@ impl ShownGroup {
     }
 
     /// Whether nothing is left to be done once elements are folded.
-    fn shows_as_is(&self) -> bool {
+    pub(super) fn shows_as_is(&self) -> bool {
         self.post.is_empty()
             && self.transforms.is_empty()
             && self.shape.names.len() == self.group.shape().names.len()

@@ -16,6 +16,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value as Json, json};
+use tokio::task::coop::consume_budget;
 
 pub use output::Output;
 
@@ -109,6 +110,8 @@ impl Executor {
 
     fn run<'a>(&'a self, step: &'a Step, input: Output) -> Running<'a> {
         Box::pin(async move {
+            // What finds all it reads in memory never waits: others would wait for it, and nobody could end it.
+            consume_budget().await;
             self.budget.operation()?;
             let result = match (&step.operation, &step.input) {
                 // What is asked most often, and mostly of few seeds: they need not become a stream.
