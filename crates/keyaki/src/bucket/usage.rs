@@ -90,15 +90,25 @@ impl Usage {
     /// # Errors
     /// Those of the engine.
     pub async fn of(bucket: &Bucket) -> Result<Self> {
+        Ok(Self::dated(bucket).await?.0)
+    }
+
+    /// The same, and since when.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn dated(bucket: &Bucket) -> Result<(Self, Time)> {
         let (space, engine) = (bucket.space(SPACE)?, bucket.store().engine());
-        let mut sums = [0; 2];
+        let (mut sums, mut since) = ([0; 2], Time::ZERO);
         for (sum, name) in sums.iter_mut().zip([ITEMS, BYTES]) {
             if let Some(stored) = engine.read(space, SPACE.as_bytes(), name).await? {
-                *sum = number(ValueRef::decode(&stored)?.payload)?;
+                let stored = ValueRef::decode(&stored)?;
+                *sum = number(stored.payload)?;
+                since = since.max(stored.time);
             }
         }
         let [items, bytes] = sums;
-        Ok(Self { items, bytes })
+        Ok((Self { items, bytes }, since))
     }
 }
 

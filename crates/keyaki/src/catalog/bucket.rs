@@ -13,7 +13,7 @@ use super::{Catalog, Changed, Edits, Inner, Principal, ReplicationSetting, check
 use crate::bucket::graph::{Graph, Recount};
 use crate::bucket::revisions::{Retention, Revisions, Sweep};
 use crate::bucket::{Demands, Limits, Meter, Usage};
-use crate::cell::Tid;
+use crate::cell::{Tid, Time};
 use crate::engine::BucketId;
 use crate::error::{Error, Kind, Result};
 use crate::store::{Bucket, BucketSpec};
@@ -123,7 +123,7 @@ impl OpenBuckets {
     pub(super) fn forget(&self, place: &OpenPlace) {
         let mut buckets = self.buckets.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(gone) = buckets.remove(place) {
-            gone.meter.recount(Usage::default());
+            gone.meter.clear();
         }
     }
 
@@ -247,7 +247,7 @@ impl Catalog {
         }
     }
 
-    /// Deletes a bucket: gone at once, purged in the background.
+    /// Deletes a bucket: gone at once, purged in the background. Answers the commit.
     ///
     /// # Errors
     /// Those of the engine.
@@ -256,7 +256,7 @@ impl Catalog {
         by: &Principal,
         (domain, name): (&str, &str),
         demands: &Demands,
-    ) -> Result<Changed<()>> {
+    ) -> Result<Changed<Tid>> {
         let item = format!("{domain}/{name}");
         let changed = self
             .inner
@@ -269,7 +269,7 @@ impl Catalog {
                 edits.remove(&Place::Bucket(domain.to_owned(), name.to_owned()));
                 bury(entry, edits);
                 touch(snapshot, domain, edits);
-                Ok(Changed::Done(()))
+                Ok(Changed::Done(edits.tid()))
             })
             .await?;
         self.wait_for_all().await;
@@ -299,32 +299,40 @@ impl Catalog {
 }
 
 impl Catalog {
-    /// How much a bucket holds now. Where others write to it too, that is asked for anew.
+    /// How much a bucket holds now, and since when.
     ///
     /// # Errors
     /// Those of [`Self::open_bucket`].
-    pub async fn used(&self, domain: &str, entry: &BucketEntry) -> Result<Usage> {
+    pub async fn used(&self, domain: &str, entry: &BucketEntry) -> Result<(Usage, Time)> {
         let open = self.open_bucket(domain, entry).await?;
-        if self.backends().is_shared(&entry.place().backend) {
-            open.meter.recount(Usage::of(open.bucket()).await?);
-        }
-        Ok(open.meter.used())
+        Usage::dated(open.bucket()).await
     }
 
-    /// How much all buckets of a domain hold together, if there is a limit to it.
+    /// How much all buckets of a domain hold together, if there is a limit to it, and since when.
     ///
     /// # Errors
     /// Those of [`Self::used`].
-    pub async fn used_in_domain(&self, name: &str, domain: &Domain) -> Result<Option<Usage>> {
+    pub async fn used_in_domain(
+        &self,
+        name: &str,
+        domain: &Domain,
+    ) -> Result<Option<(Usage, Time)>> {
         let quota = &domain.record.spec.quota;
         if quota.items.is_none() && quota.bytes.is_none() {
             return Ok(None);
         }
-        let mut all = Usage::default();
+        let (mut all, mut since) = (Usage::default(), Time::ZERO);
         for entry in domain.buckets.values() {
-            all = all.plus(self.used(name, entry).await?);
+            match self.used(name, entry).await {
+                // Deleted since the snapshot was taken.
+                Err(error) if error.kind() == Kind::NotFound => {}
+                used => {
+                    let (used, changed) = used?;
+                    (all, since) = (all.plus(used), since.max(changed));
+                }
+            }
         }
-        Ok(Some(all))
+        Ok(Some((all, since)))
     }
 }
 
@@ -467,6 +475,7 @@ impl Inner {
             Some(_) => Usage::default(),
             None => Usage::of(&cells).await?,
         };
+        let shared = self.backends.is_shared(&place.0).then(|| cells.clone());
         let kind = match &settings.kind {
             BucketKind::Revisions(options) => {
                 let retention = options.retention()?;
@@ -481,7 +490,7 @@ impl Inner {
         // Somebody else may have opened it meanwhile: what it holds is counted once.
         let meter = match buckets.get(&place) {
             Some(open) => open.meter.clone(),
-            None => Arc::new(Meter::within(whole, used)),
+            None => Meter::within(&whole, used, shared),
         };
         meter.limit(limits("bucket", &settings.quota));
         let kind = match kind {

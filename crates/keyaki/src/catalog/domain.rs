@@ -48,7 +48,7 @@ impl Catalog {
         Ok(changed)
     }
 
-    /// Deletes a domain with all its buckets: gone at once, purged in the background.
+    /// Deletes a domain with all its buckets: gone at once, purged in the background. Answers the commit.
     ///
     /// # Errors
     /// Those of the engine.
@@ -57,7 +57,7 @@ impl Catalog {
         by: &Principal,
         name: &str,
         demands: &Demands,
-    ) -> Result<Changed<()>> {
+    ) -> Result<Changed<Tid>> {
         let changed = self
             .inner
             .change("delete-domain", name, by, |snapshot: &Snapshot, edits: &mut Edits| {
@@ -68,7 +68,7 @@ impl Catalog {
                 }
                 bury_all(domain, name, edits);
                 edits.remove(&Place::Domain(name.to_owned()));
-                Ok(Changed::Done(()))
+                Ok(Changed::Done(edits.tid()))
             })
             .await?;
         self.wait_for_all().await;

@@ -145,6 +145,16 @@ impl Catalog {
         self.inner.snapshot().await
     }
 
+    /// Whether it can be read, and all stores that are open be written to.
+    ///
+    /// # Errors
+    /// Those of the engine; `Unavailable` if writing has stopped.
+    pub async fn check_ready(&self) -> Result<()> {
+        self.inner.refresh().await?;
+        let stores = self.inner.backends.stores();
+        stores.iter().try_for_each(|(_, _, store)| store.engine().writable())
+    }
+
     /// A secret that all servers of this catalog share: the first that anybody offered.
     ///
     /// # Errors

@@ -14,7 +14,6 @@ use super::Inner;
 use super::bucket::{OpenBucket, Sweeping};
 use super::record::Grave;
 use super::snapshot::BucketEntry;
-use crate::bucket::Usage;
 use crate::cell::{Time, Value, ValueRef};
 use crate::error::{Error, Result};
 use crate::store::{Committed, Previous};
@@ -54,11 +53,11 @@ pub(super) async fn sweep_regularly(inner: Weak<Inner>) {
 /// Counts the use of buckets that others write to, if anybody here asks for them.
 async fn count(inner: &Inner) {
     for ((backend, ..), open) in inner.open.all() {
-        if inner.backends.is_shared(&backend) && open.asked_for.swap(false, Relaxed) {
-            match Usage::of(open.bucket()).await {
-                Ok(used) => open.meter.recount(used),
-                Err(error) => tracing::warn!(%error, "a bucket can't be counted yet"),
-            }
+        if inner.backends.is_shared(&backend)
+            && open.asked_for.swap(false, Relaxed)
+            && let Err(error) = open.meter.count().await
+        {
+            tracing::warn!(%error, "a bucket can't be counted yet");
         }
     }
 }

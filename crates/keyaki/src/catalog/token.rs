@@ -127,11 +127,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// Revokes a token. When this answers, nobody honours it any more.
+    /// Revokes a token. When this answers, nobody honours it any more; it answers the commit.
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn revoke_token(&self, by: &Principal, id: Tid) -> Result<Changed<()>> {
+    pub async fn revoke_token(&self, by: &Principal, id: Tid) -> Result<Changed<Tid>> {
         let name = id.to_string();
         let changed = self
             .inner
@@ -140,7 +140,7 @@ impl Catalog {
                     return Ok(Changed::Absent);
                 }
                 edits.remove(&Place::Token(id));
-                Ok(Changed::Done(()))
+                Ok(Changed::Done(edits.tid()))
             })
             .await?;
         self.wait_for_all().await;
@@ -176,7 +176,7 @@ impl Catalog {
             .await
     }
 
-    /// Forgets a service's key. When this answers, nobody honours it any more.
+    /// Forgets a service's key. When this answers, nobody honours it any more; it answers the commit.
     ///
     /// # Errors
     /// Those of the engine.
@@ -185,7 +185,7 @@ impl Catalog {
         by: &Principal,
         fingerprint: &str,
         demands: &Demands,
-    ) -> Result<Changed<()>> {
+    ) -> Result<Changed<Tid>> {
         let changed = self
             .inner
             .change("revoke-service", fingerprint, by, |snapshot: &Snapshot, edits: &mut Edits| {
@@ -195,7 +195,7 @@ impl Catalog {
                     return Ok(Changed::Unmet);
                 }
                 edits.remove(&Place::Service(fingerprint.to_owned()));
-                Ok(Changed::Done(()))
+                Ok(Changed::Done(edits.tid()))
             })
             .await?;
         self.wait_for_all().await;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on should say so")]
 
+mod catalog; // domains and buckets that several processes share
 mod check; // damage below the engine that a check must find
 mod conformance; // the table of what every engine must do
 #[cfg(feature = "cql")]

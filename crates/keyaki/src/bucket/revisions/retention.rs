@@ -11,11 +11,11 @@ pub enum Retention {
     /// All.
     #[default]
     All,
-    /// The latest so many, and each other one for a while after it was superseded.
+    /// The latest so many, and each other one for a while after it was one of them.
     Latest {
         /// How many.
         count: usize,
-        /// How long after that.
+        /// How long after so many newer ones were there.
         grace: Duration,
     },
     /// The latest so many of each interval.
@@ -59,7 +59,7 @@ impl Retention {
     pub fn window(&self) -> usize {
         match self {
             Self::All | Self::Ttl { .. } => 0,
-            Self::Latest { count, .. } | Self::Interval { count, .. } => *count,
+            Self::Latest { count, .. } | Self::Interval { count, .. } => (*count).max(1),
         }
     }
 
@@ -70,8 +70,8 @@ impl Retention {
         match *self {
             Self::All => true,
             Self::Latest { count, grace } => {
-                let superseded = newer.first().copied().unwrap_or(now);
-                newer.len() < count.max(1) || superseded.saturating_add(grace) > now
+                let pushed_out = newer.get(count.max(1) - 1);
+                pushed_out.is_none_or(|at| at.saturating_add(grace) > now)
             }
             Self::Interval { count, interval } => {
                 let length = (interval.as_micros() as u64).max(1);
@@ -99,8 +99,10 @@ mod tests {
         assert!(rule.keeps(at(1), &[], at(100)));
         assert!(rule.keeps(at(1), &[at(2)], at(100)));
         assert!(!rule.keeps(at(1), &[at(2), at(3)], at(100)));
-        assert!(rule.keeps(at(1), &[at(2), at(3)], Time::from_micros(at(3).micros() - 1)));
-        assert!(!rule.keeps(at(1), &[at(2), at(3)], at(3)));
+        assert!(rule.keeps(at(1), &[at(2), at(3)], Time::from_micros(at(4).micros() - 1)));
+        assert!(!rule.keeps(at(1), &[at(2), at(3)], at(4)), "an hour after the third came");
+        assert!(rule.keeps(at(1), &[at(2), at(50)], at(50)), "however old it was then");
+        assert_eq!(rule.window(), 2, "the second newer one decides");
     }
 
     #[test]

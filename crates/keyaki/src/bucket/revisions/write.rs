@@ -208,7 +208,7 @@ impl Revisions {
         } else {
             Usage::default()
         };
-        let reserved = self.meter.reserve(difference.minus(counted))?;
+        let reserved = self.meter.reserve(difference.minus(counted)).await?;
         let committed = self
             .bucket
             .commit(step.key.as_bytes(), |draft| {
