@@ -175,6 +175,13 @@ pub struct JwtKeyTable {
     pub allow_admin: bool,
 }
 
+impl BackendTables {
+    /// Whether none is named: then there is one embedded store.
+    pub fn is_empty(&self) -> bool {
+        self.embedded.is_empty() && self.cql.is_empty()
+    }
+}
+
 impl Config {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {

@@ -4,8 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use keyaki::catalog::{ADMIN, Catalog, NewToken, Principal, digest_of};
+use keyaki::Kind;
+use keyaki::catalog::{ADMIN, Backends, Catalog, NewToken, Principal, digest_of};
 use keyaki::cell::SystemWallClock;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use tokio_rustls::TlsAcceptor;
@@ -21,6 +23,8 @@ const LISTEN: &str = "127.0.0.1:7170";
 const DATA: &str = "keyaki-data";
 const TOKEN_VARIABLE: &str = "KEYAKI_ADMIN_TOKEN";
 const TOKEN_BYTES_MIN: usize = 16;
+/// Between attempts to reach the default backend.
+const REACHED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// In seconds: from a cached read to a slow disk.
 const LATENCIES: [f64; 12] =
     [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
@@ -43,15 +47,24 @@ pub fn run(wanted: Wanted, out: &mut impl Write) -> Result<Verdict, Failure> {
 
 async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<Verdict, Failure> {
     // Signals that come while it starts count too.
-    let stop = stop_signal()?;
+    let mut stop = Box::pin(stop_signal()?);
     let given = wanted.data.or(config.data.clone());
-    let temporary = match (wanted.demo, &given) {
+    let configured = !config.backend.is_empty();
+    if let Some(data) = given.as_ref().filter(|_| configured) {
+        let data = data.display();
+        tracing::warn!(%data, "nothing is kept there: the configuration names backends");
+    }
+    let temporary = match (wanted.demo && !configured, &given) {
         (true, None) => Some(tempfile::tempdir()?),
         _ => None,
     };
     let kept = temporary.as_ref().map(|dir| dir.path().join("store"));
     let data = kept.or(given).unwrap_or_else(|| PathBuf::from(DATA));
     let (backends, open) = backends::open(&config, &data)?;
+    tokio::select! {
+        reached = reach_default(&backends) => reached?,
+        () = &mut stop => return Ok(Verdict::Sound),
+    }
     let catalog = Catalog::open(backends).await?;
     let tls = config.tls.as_ref().map(tls).transpose()?;
     let app = Arc::new(App {
@@ -80,6 +93,13 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
         writeln!(out, "Admin token, shown this once: {token}")?;
     }
     if wanted.demo {
+        if temporary.is_none() {
+            let place = match configured {
+                true => catalog.backends().resolve(None)?,
+                false => data.display().to_string(),
+            };
+            writeln!(out, "The demo is written to {place}, and stays there.")?;
+        }
         demo::prepare(&catalog).await?;
         demo::explain(&address, admin.as_deref(), out)?;
     }
@@ -87,6 +107,19 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
     server.run(stop).await;
     open.close().await;
     Ok(Verdict::Sound)
+}
+
+/// Waits for the default backend: a cluster that is away now is not away for good.
+async fn reach_default(backends: &Backends) -> keyaki::Result<()> {
+    loop {
+        match backends.default_store().await {
+            Err(error) if error.kind() == Kind::Unavailable => {
+                tracing::warn!(%error, "the default backend can't be reached yet");
+                tokio::time::sleep(REACHED_AGAIN_AFTER).await;
+            }
+            reached => return reached.map(drop),
+        }
+    }
 }
 
 fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {

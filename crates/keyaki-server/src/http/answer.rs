@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -13,10 +13,10 @@ use flate2::write::GzEncoder;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use httpdate::HttpDate;
-use keyaki::cell::Tid;
+use keyaki::cell::{Tid, Time};
 use serde::Serialize;
 
-use super::conditions::{Conditions, GZIP_SUFFIX, Verdict};
+use super::conditions::{Conditions, GZIP_SUFFIX, Verdict, in_seconds};
 use super::problem::{self, Problem};
 use super::range::{self, Part};
 use super::streams::EVENTS;
@@ -31,15 +31,15 @@ const HEADERS: usize = 12;
 const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
 
 /// How far whoever has this answer has seen.
-static SESSION: HeaderName = HeaderName::from_static("keyaki-session");
+pub static SESSION: HeaderName = HeaderName::from_static("keyaki-session");
 
 /// Something to answer a GET or HEAD with.
 pub struct Representation {
     pub tid: Option<Tid>,
     /// What the tag says of that which changes on its own.
     pub more: Option<String>,
-    /// Whether it changes only when its tid does: then that has its date.
-    pub dated: bool,
+    /// When it last changed, if that can be told.
+    pub modified: Option<Time>,
     pub content_type: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub bytes: Vec<u8>,
@@ -51,16 +51,13 @@ impl Representation {
     pub fn json(tid: Option<Tid>, shown: &impl Serialize) -> Self {
         let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
         let content_type = "application/json".to_owned();
-        let headers = Vec::new();
-        Self { tid, more: None, dated: true, content_type, headers, bytes, in_parts: None }
+        let (modified, headers) = (tid.map(|tid| tid.time()), Vec::new());
+        Self { tid, more: None, modified, content_type, headers, bytes, in_parts: None }
     }
 
     /// Looks at the request's conditions, and at what it accepts.
     pub fn answer(self, request: &Parts) -> Result<Response, Problem> {
-        let mut conditions = Conditions::parse(&request.headers)?;
-        if !self.dated {
-            conditions.forget_dates();
-        }
+        let conditions = Conditions::parse(&request.headers)?;
         refuse_unacceptable(&request.headers, &self.content_type)?;
         let mut text = [0; Tid::TEXT_BYTES];
         let tid = self.tid.as_ref().map_or("", |tid| tid.encode(&mut text));
@@ -69,7 +66,7 @@ impl Representation {
             _ => Cow::Borrowed(tid),
         };
         let verdict = match self.tid {
-            Some(tid) => conditions.on_read(tid, &tag),
+            Some(_) => conditions.on_read(&tag, self.modified),
             None => conditions.on_untagged(),
         };
         if verdict == Verdict::Failed {
@@ -89,12 +86,12 @@ impl Representation {
         let mut headers = HeaderMap::with_capacity(HEADERS);
         headers.insert(header::VARY, HeaderValue::from_static(VARY));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-        if let Some(tid) = self.tid {
+        if self.tid.is_some() {
             let suffix = if gzip { GZIP_SUFFIX } else { "" };
             headers.insert(header::ETAG, value(["\"", &tag, suffix, "\""].concat())?);
-            if self.dated {
-                headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
-            }
+        }
+        if let Some(modified) = self.modified {
+            headers.insert(header::LAST_MODIFIED, value(last_modified(modified))?);
         }
         if unchanged {
             return Ok(respond(StatusCode::NOT_MODIFIED, headers, Body::empty()));
@@ -156,12 +153,19 @@ pub fn written_as(
         None => super::conditions::etag(tid),
     };
     headers.insert(header::ETAG, value(tag)?);
-    headers.insert(header::LAST_MODIFIED, value(last_modified(tid))?);
+    headers.insert(header::LAST_MODIFIED, value(last_modified(tid.time()))?);
     headers.insert(SESSION.clone(), value(tid.to_string())?);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let bytes = serde_json::to_vec(shown).expect("what is shown is JSON");
     Ok(respond(status, headers, Body::from(bytes)))
+}
+
+/// The answer to a deletion that leaves nothing to show.
+pub fn gone(tid: Tid) -> Result<Response, Problem> {
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    headers.insert(SESSION.clone(), value(tid.to_string())?);
+    Ok(respond(StatusCode::NO_CONTENT, headers, Body::empty()))
 }
 
 pub fn value(text: String) -> Result<HeaderValue, Problem> {
@@ -171,9 +175,8 @@ pub fn value(text: String) -> Result<HeaderValue, Problem> {
         .ok_or_else(|| Problem::new(&problem::INTERNAL, "a header can't be written"))
 }
 
-fn last_modified(tid: Tid) -> String {
-    let since_epoch = Duration::from_secs(tid.time().micros() / 1_000_000);
-    let date = HttpDate::from(UNIX_EPOCH + since_epoch);
+fn last_modified(time: Time) -> String {
+    let date = HttpDate::from(in_seconds(time));
     let mut text = String::with_capacity(DATE_BYTES);
     write!(text, "{date}").expect("a string can be written to");
     text

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use http_body_util::BodyExt;
 
 use super::bounds::{Bounds, Held};
+use super::headers::single;
 use super::problem::{self, Problem};
 
 /// How long a body may take to arrive.
@@ -68,11 +69,11 @@ fn too_large(most: usize) -> Problem {
 
 /// What is stored comes back byte for byte, so nothing is decoded on the way in.
 pub fn refuse_encoded(headers: &HeaderMap) -> Result<(), Problem> {
-    let plain = |value: &http::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().any(|value| !plain(value)) {
         let refused =
             Problem::new(&problem::UNSUPPORTED_TYPE, "send the body without Content-Encoding");
-        let identity = http::HeaderValue::from_static("identity");
+        let identity = HeaderValue::from_static("identity");
         return Err(refused.with_header(header::ACCEPT_ENCODING, identity));
     }
     if headers.contains_key(header::CONTENT_RANGE) {
@@ -89,15 +90,21 @@ pub async fn read_json_bytes(
     body: Body,
     most: usize,
 ) -> Result<Whole, Problem> {
-    let given = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or("?"));
+    let given = single(headers, header::CONTENT_TYPE.as_str())?;
     let essence = given.map(|given| given.split(';').next().unwrap_or_default().trim());
     let is_json = essence.is_none_or(|essence| {
         essence.eq_ignore_ascii_case("application/json")
             || essence.to_ascii_lowercase().ends_with("+json")
     });
     if !is_json {
-        return Err(Problem::new(&problem::UNSUPPORTED_TYPE, "send application/json")
-            .with("contentType", given.unwrap_or_default()));
+        return Err(unsupported(given.unwrap_or_default(), "application/json"));
     }
     read(bounds, headers, body, most).await
+}
+
+/// Refuses a media type where others are taken.
+pub fn unsupported(given: &str, wanted: &'static str) -> Problem {
+    Problem::new(&problem::UNSUPPORTED_TYPE, format!("send {wanted}"))
+        .with("contentType", given)
+        .with_header(header::ACCEPT, HeaderValue::from_static(wanted))
 }

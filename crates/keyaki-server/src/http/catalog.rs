@@ -2,15 +2,14 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 use axum::body::Body;
-use axum::response::IntoResponse;
 use http::{StatusCode, header};
 use keyaki::bucket::{Demands, Usage};
 use keyaki::catalog::{BucketEntry, BucketSettings, Changed, Domain, DomainSpec, Right};
-use keyaki::cell::Tid;
+use keyaki::cell::{Tid, Time};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer::{Representation, value, written_as};
+use super::answer::{Representation, gone, value, written_as};
 use super::conditions::Conditions;
 use super::identify::refuse;
 use super::problem::{self, Problem};
@@ -47,7 +46,7 @@ impl Call<'_> {
         let newest = items.iter().filter_map(|item| item.tid.parse().ok()).max();
         let more = Some(digest(items.iter().map(|item| &item.tid[..])));
         let shown = Representation::json(newest, &Items { items });
-        Representation { more, dated: false, ..shown }.answer(self.parts)
+        Representation { more, modified: None, ..shown }.answer(self.parts)
     }
 
     /// The tid that a domain has for a caller: it moves with its buckets for those who may know of all of them.
@@ -80,18 +79,13 @@ impl Call<'_> {
     /// `/v1/{domain}`.
     pub(super) async fn show_domain(&self, name: &str) -> Answer {
         let domain = self.seen_domain(name)?;
-        let (shown, more) = self.shown(name, domain).await?;
+        let (shown, own) = self.shown(name, domain).await?;
         let shown = Representation::json(Some(self.told_tid(domain)), &shown);
-        // When a bucket went is no date of what is left.
-        Representation { more, dated: self.knows_all_of(domain), ..shown }.answer(self.parts)
+        Representation { more: own.tag, modified: own.modified, ..shown }.answer(self.parts)
     }
 
-    /// A domain, and what its tag says of that which changes on its own.
-    async fn shown(
-        &self,
-        name: &str,
-        domain: &Domain,
-    ) -> Result<(DomainShown, Option<String>), Problem> {
+    /// A domain, and what is known of that in it which changes on its own.
+    async fn shown(&self, name: &str, domain: &Domain) -> Result<(DomainShown, Own), Problem> {
         let spec = &domain.record.spec;
         let seen = domain.buckets.iter().filter(|(_, b)| b.is_seen_by(domain, &self.principal));
         let buckets = seen.map(|(name, bucket)| BucketListed {
@@ -106,9 +100,13 @@ impl Call<'_> {
             false => None,
         };
         let tid = self.told_tid(domain);
-        let more = match all {
-            true => used.map(use_tag),
-            false => Some(digest(buckets.iter().map(|bucket| &bucket.tid[..]))),
+        let own = match all {
+            true => Own::of(tid, used),
+            // When a bucket went is no date of what is left.
+            false => {
+                let tag = digest(buckets.iter().map(|bucket| &bucket.tid[..]));
+                Own { tag: Some(tag), modified: None }
+            }
         };
         let shown = DomainShown {
             name: name.to_owned(),
@@ -119,14 +117,14 @@ impl Call<'_> {
             buckets,
             used: all.then_some(DomainUse {
                 buckets: domain.buckets.len(),
-                items: used.map(|used| used.items),
-                bytes: used.map(|used| used.bytes),
+                items: used.map(|(used, _)| used.items),
+                bytes: used.map(|(used, _)| used.bytes),
             }),
             owners: all.then(|| spec.owners.clone()),
             bucket_creators: all.then(|| spec.bucket_creators.clone()),
             acl: spec.acl.as_ref().filter(|_| all).map(Into::into),
         };
-        Ok((shown, more))
+        Ok((shown, own))
     }
 
     /// Whether the domain is there, if the caller may set it.
@@ -156,8 +154,8 @@ impl Call<'_> {
         let (created, tid) = done(changed, "there is no such domain")?;
         let snapshot = self.app.catalog.snapshot().await?;
         let domain = snapshot.domains.get(name).ok_or_else(deleted_meanwhile)?;
-        let (shown, more) = self.shown(name, domain).await?;
-        put(created, (tid, more), &shown, format!("/v1/{name}"))
+        let (shown, own) = self.shown(name, domain).await?;
+        put(created, (tid, own.tag), &shown, format!("/v1/{name}"))
     }
 
     /// What is demanded of something before it is set anew, if it holds now.
@@ -176,8 +174,7 @@ impl Call<'_> {
         }
         let demands = self.conditions()?.demands(Some(domain.tid))?;
         let changed = self.app.catalog.delete_domain(&self.principal, name, &demands).await?;
-        done(changed, "there is no such domain")?;
-        Ok(StatusCode::NO_CONTENT.into_response())
+        gone(done(changed, "there is no such domain")?)
     }
 
     /// A bucket that is there.
@@ -204,10 +201,10 @@ impl Call<'_> {
         }
         let used = self.app.catalog.used(names.0, bucket).await?;
         let owned = bucket.is_owned_by(domain, &self.principal);
-        let shown = BucketShown::new(names.1, bucket, used, owned);
-        let more = owned.then(|| use_tag(used));
+        let shown = BucketShown::new(names.1, bucket, used.0, owned);
         let shown = Representation::json(Some(bucket.tid), &shown);
-        Representation { more, ..shown }.answer(self.parts)
+        let own = Own::of(bucket.tid, owned.then_some(used));
+        Representation { more: own.tag, modified: own.modified, ..shown }.answer(self.parts)
     }
 
     /// Whether the bucket is there, if the caller may set it.
@@ -232,7 +229,7 @@ impl Call<'_> {
         let demands = self.met_demands(there)?;
         let form: BucketForm = match again.find_bucket(names) {
             Ok((_, bucket)) => {
-                let used = self.app.catalog.used(names.0, bucket).await?;
+                let (used, _) = self.app.catalog.used(names.0, bucket).await?;
                 sent_back::form(sent, &BucketShown::new(names.1, bucket, used, true))?
             }
             Err(_) => sent_back::form(sent, &json!({"name": names.1}))?,
@@ -244,7 +241,7 @@ impl Call<'_> {
         let snapshot = catalog.snapshot().await?;
         let bucket = snapshot.domains.get(names.0).and_then(|domain| domain.buckets.get(names.1));
         let bucket = bucket.ok_or_else(deleted_meanwhile)?;
-        let used = catalog.used(names.0, bucket).await?;
+        let (used, _) = catalog.used(names.0, bucket).await?;
         let shown = BucketShown::new(names.1, bucket, used, true);
         put(created, (tid, Some(use_tag(used))), &shown, format!("/v1/{}/{}", names.0, names.1))
     }
@@ -256,8 +253,7 @@ impl Call<'_> {
         }
         let demands = self.conditions()?.demands(Some(bucket.tid))?;
         let changed = self.app.catalog.delete_bucket(&self.principal, names, &demands).await?;
-        done(changed, "there is no such bucket")?;
-        Ok(StatusCode::NO_CONTENT.into_response())
+        gone(done(changed, "there is no such bucket")?)
     }
 
     /// The same request, as its caller's rights are now.
@@ -275,6 +271,22 @@ impl Call<'_> {
         let whole = super::body::read_json_bytes(bounds, headers, body, most).await?;
         self.app.check_digest(&self.principal, self.parts, &whole.bytes)?;
         super::json::read(if whole.bytes.is_empty() { b"{}" } else { &whole.bytes })
+    }
+}
+
+/// What changes without the tid of what it is shown with.
+struct Own {
+    /// What the tag says of it.
+    tag: Option<String>,
+    /// When it or the tid last changed, if that can be told.
+    modified: Option<Time>,
+}
+
+impl Own {
+    /// How much is in use and since when, if that is shown.
+    fn of(tid: Tid, used: Option<(Usage, Time)>) -> Self {
+        let since = used.map_or(Time::ZERO, |(_, since)| since);
+        Self { tag: used.map(|(used, _)| use_tag(used)), modified: Some(tid.time().max(since)) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderName, header};
 use keyaki::bucket::{Demands, Matching};
-use keyaki::cell::Tid;
+use keyaki::cell::{Tid, Time};
 
 use super::problem::{self, Problem};
 
@@ -30,6 +30,8 @@ pub struct Conditions {
     not_matching: Option<Tags>,
     modified_since: Option<SystemTime>,
     unmodified_since: Option<SystemTime>,
+    /// A date that is there twice: a read is answered as if it were not there, a change is not made.
+    repeated: Option<HeaderName>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -75,6 +77,9 @@ impl Conditions {
             not_matching: tags(headers, header::IF_NONE_MATCH)?,
             modified_since: date(headers, &header::IF_MODIFIED_SINCE),
             unmodified_since: date(headers, &header::IF_UNMODIFIED_SINCE),
+            repeated: [header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE]
+                .into_iter()
+                .find(|name| headers.get_all(name).iter().count() > 1),
         })
     }
 
@@ -82,23 +87,22 @@ impl Conditions {
         self.matching.is_none() && self.not_matching.is_none() && self.unmodified_since.is_none()
     }
 
-    /// Of what has no date, none holds or fails.
-    pub fn forget_dates(&mut self) {
-        (self.modified_since, self.unmodified_since) = (None, None);
-    }
-
-    /// On something that is there, for GET and HEAD, in the order that the RFC gives.
-    pub fn on_read(&self, tid: Tid, tag: &str) -> Verdict {
-        let since_epoch = Duration::from_secs(tid.time().micros() / 1_000_000);
-        let modified = UNIX_EPOCH + since_epoch;
+    /// On something that is there, for GET and HEAD, in the order that the RFC gives. Of what has no date, none holds or
+    /// fails.
+    pub fn on_read(&self, tag: &str, modified: Option<Time>) -> Verdict {
+        let modified = modified.map(in_seconds);
         match (&self.matching, self.unmodified_since) {
             (Some(tags), _) if !tags.hold(tag, false) => return Verdict::Failed,
-            (None, Some(date)) if modified > date => return Verdict::Failed,
+            (None, Some(date)) if modified.is_some_and(|modified| modified > date) => {
+                return Verdict::Failed;
+            }
             _ => {}
         }
         match (&self.not_matching, self.modified_since) {
             (Some(tags), _) if tags.hold(tag, true) => Verdict::NotModified,
-            (None, Some(date)) if modified <= date => Verdict::NotModified,
+            (None, Some(date)) if modified.is_some_and(|modified| modified <= date) => {
+                Verdict::NotModified
+            }
             _ => Verdict::Go,
         }
     }
@@ -128,12 +132,14 @@ impl Conditions {
 
     /// What a write demands. A date is judged by what is there now, and then that must still be there.
     pub fn demands(&self, there: Option<Tid>) -> Result<Demands, Problem> {
+        if let Some(name) = &self.repeated {
+            return Err(Problem::bad_request("header is there twice").with("header", name.as_str()));
+        }
         let mut matching = self.matching.as_ref().map(Tags::strong);
         if matching.is_none()
             && let (Some(date), Some(tid)) = (self.unmodified_since, there)
         {
-            let modified = UNIX_EPOCH + Duration::from_secs(tid.time().micros() / 1_000_000);
-            let holds = modified <= date;
+            let holds = in_seconds(tid.time()) <= date;
             matching = Some(Matching::Tids(holds.then_some(tid).into_iter().collect()));
         }
         Ok(Demands { matching, not_matching: self.not_matching.as_ref().map(Tags::all) })
@@ -242,6 +248,11 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
     }
 }
 
+/// A time as dates tell it.
+pub fn in_seconds(time: Time) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(time.micros() / 1_000_000)
+}
+
 /// The tag of an item.
 pub fn etag(tid: Tid) -> String {
     ["\"", tid.encode(&mut [0; Tid::TEXT_BYTES]), "\""].concat()
@@ -250,7 +261,6 @@ pub fn etag(tid: Tid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keyaki::cell::Time;
 
     fn tid(seconds: u64) -> Tid {
         Tid::new(Time::from_micros(seconds * 1_000_000 + 5), 7)
@@ -282,8 +292,8 @@ mod tests {
             ("if-none-match", "*", Verdict::NotModified),
             ("if-none-match", &etag(other), Verdict::Go),
         ] {
-            let verdict =
-                conditions(&[(name, value)]).unwrap_or_default().on_read(one, &one.to_string());
+            let conditions = conditions(&[(name, value)]).unwrap_or_default();
+            let verdict = conditions.on_read(&one.to_string(), Some(one.time()));
             assert_eq!(verdict, expected, "{name}: {value}");
         }
     }
@@ -307,7 +317,8 @@ mod tests {
         let one = tid(1);
         let list = format!("\"a,b\" ,, W/\"c\",{}", etag(one));
         let parsed = conditions(&[("if-none-match", "\"z\""), ("if-none-match", &list)]);
-        assert_eq!(parsed.unwrap_or_default().on_read(one, &one.to_string()), Verdict::NotModified);
+        let verdict = parsed.unwrap_or_default().on_read(&one.to_string(), None);
+        assert_eq!(verdict, Verdict::NotModified);
         for bad in ["abc", "\"a", "\"a\" \"b\"", "", ",", "w/\"a\"", "\"a b\"", "*, \"a\""] {
             assert!(conditions(&[("if-match", bad)]).is_err(), "{bad}");
         }
@@ -327,11 +338,15 @@ mod tests {
             (vec![("if-unmodified-since", before)], Verdict::Failed),
             (vec![("if-unmodified-since", before), ("if-match", "*")], Verdict::Go),
         ] {
-            assert_eq!(
-                conditions(&pairs).unwrap_or_default().on_read(one, &one.to_string()),
-                expected,
-                "{pairs:?}"
-            );
+            let parsed = conditions(&pairs).unwrap_or_default();
+            let tag = one.to_string();
+            assert_eq!(parsed.on_read(&tag, Some(one.time())), expected, "{pairs:?}");
+            assert_eq!(parsed.on_read(&tag, None), Verdict::Go, "{pairs:?}, and there is no date");
+        }
+        for name in ["if-modified-since", "if-unmodified-since"] {
+            let twice = conditions(&[(name, before), (name, before)]).unwrap_or_default();
+            assert_eq!(twice.on_read(&one.to_string(), Some(one.time())), Verdict::Go);
+            assert!(twice.demands(Some(one)).is_err(), "nobody knows what {name} demands");
         }
     }
 }

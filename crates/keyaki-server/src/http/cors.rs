@@ -24,19 +24,15 @@ impl Cors {
         Self { origins }
     }
 
-    /// The answer to a browser that asks whether it may ask.
+    /// The answer to a browser that asks whether it may ask; [`Self::mark`] says who may.
     pub fn preflight(&self, parts: &Parts) -> Option<Response> {
         let asks = parts.method == Method::OPTIONS
             && parts.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-        let origin = asks.then(|| self.allowed(&parts.headers)).flatten()?;
+        asks.then(|| self.allowed(&parts.headers)).flatten()?;
         let mut headers = HeaderMap::new();
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-        headers.insert(
-            header::VARY,
-            HeaderValue::from_static("origin, access-control-request-headers"),
-        );
+        headers.insert(header::VARY, HeaderValue::from_static("access-control-request-headers"));
         if let Some(wanted) = parts.headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
         }

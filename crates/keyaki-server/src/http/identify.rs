@@ -36,7 +36,8 @@ impl App {
             (None, _) => Principal::default(),
             (Some(value), None) => self.by_token(snapshot, value)?,
             (Some(_), Some(_)) => {
-                return Err(Problem::bad_request("there are two Authorization headers"));
+                return Err(Problem::bad_request("there are two Authorization headers")
+                    .with("header", "authorization"));
             }
         };
         let signed = self.signed(snapshot, request)?;

@@ -12,7 +12,8 @@ use keyaki::engine::Reading;
 use serde::Serialize;
 
 use super::Answer;
-use super::answer::{Representation, accepts, asks_for, value};
+use super::answer::{Representation, SESSION, accepts, asks_for, value};
+use super::headers::single;
 use super::inside::InBucket;
 use super::path::Query;
 use super::problem::{self, Problem};
@@ -72,9 +73,9 @@ fn with_cursor(parts: &Parts, cursor: &str) -> String {
 impl InBucket<'_> {
     /// Waits until derived cells show the write that a session has seen.
     pub(super) async fn wait_for_session(&self) -> Result<(), Problem> {
-        let Some(token) = self.headers().get("keyaki-session") else { return Ok(()) };
-        let bad = || Problem::bad_request("not a session's token").with("header", "keyaki-session");
-        let tid: Tid = token.to_str().map_err(|_| bad())?.parse().map_err(|_| bad())?;
+        let Some(token) = single(self.headers(), SESSION.as_str())? else { return Ok(()) };
+        let bad = || Problem::bad_request("not a session's token").with("header", SESSION.as_str());
+        let tid: Tid = token.parse().map_err(|_| bad())?;
         let engine = self.open.bucket().store().engine();
         if tid.time() > engine.clock().now().saturating_add(SESSION_WAITS) {
             return Err(bad());

@@ -12,6 +12,7 @@ mod cursor;
 mod describe;
 mod docs;
 mod graph;
+mod headers;
 mod identify;
 mod inside;
 mod json;
@@ -33,12 +34,14 @@ mod tokens;
 mod wire;
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as _;
@@ -102,26 +105,48 @@ impl App {
         let begun = Instant::now();
         let (mut parts, body) = request.into_parts();
         if let Some(preflight) = self.cors.preflight(&parts) {
-            return preflight;
+            return self.finish(&parts, begun, ("preflight", Ok(preflight)));
         }
         // It asks about the server as a whole.
         if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
-            return StatusCode::NO_CONTENT.into_response();
+            let nothing = StatusCode::NO_CONTENT.into_response();
+            return self.finish(&parts, begun, ("server", Ok(nothing)));
         }
         if !body.is_end_stream() {
             parts.extensions.insert(HasBody);
         }
-        let id = operations::request_id(&parts.headers);
-        let (route, answered) = match self.locate(&parts).await {
-            Ok(path) => self.route(&parts, &path, body).await,
-            Err(problem) => ("unknown", Err(problem)),
+        let answering = async {
+            match self.locate(&parts).await {
+                Ok(path) => self.route(&parts, &path, body).await,
+                Err(problem) => ("unknown", Err(problem)),
+            }
         };
+        let answered = AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(|_| {
+            ("unknown", Err(Problem::new(&problem::INTERNAL, "the request was interrupted")))
+        });
+        self.finish(&parts, begun, answered)
+    }
+
+    /// Refuses a request that is not looked at any further; `why` is its route for metrics.
+    pub fn refuse(&self, request: Request<Body>, why: &'static str, problem: Problem) -> Response {
+        let (parts, _) = request.into_parts();
+        self.finish(&parts, Instant::now(), (why, Err(problem)))
+    }
+
+    /// What every answer has, whatever it is to; and writes down that it was given.
+    fn finish(
+        &self,
+        parts: &Parts,
+        begun: Instant,
+        (route, answered): (&'static str, Answer),
+    ) -> Response {
+        let id = operations::request_id(&parts.headers);
         let mut response = match answered {
             Ok(response) => response,
             Err(problem) => {
                 problem.log(id.to_str().unwrap_or_default());
                 let response = problem.into_response_at(parts.uri.path());
-                without_body_for_head(&parts, response)
+                without_body_for_head(parts, response)
             }
         };
         let headers = response.headers_mut();

@@ -62,14 +62,22 @@ pub fn explain(parts: &Parts, slug: &str) -> Answer {
 }
 
 impl App {
-    /// Whether requests can be answered: not while stopping, nor while the catalog can't be read.
-    pub(super) fn ready(&self, parts: &Parts) -> Answer {
-        match self.ready.load(Relaxed) {
-            true => Representation::json(None, &Status { status: "ready" }).answer(parts),
-            false => Err(Problem::new(&problem::UNAVAILABLE, "the server is stopping")
-                .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"))),
+    /// Whether requests can be answered: not while stopping, while the catalog can't be read, or once writing has stopped.
+    pub(super) async fn ready(&self, parts: &Parts) -> Answer {
+        if !self.ready.load(Relaxed) {
+            return Err(not_ready("the server is stopping"));
         }
+        self.catalog.check_ready().await.map_err(|error| {
+            tracing::warn!(%error, "not ready");
+            not_ready("the store can't be read or written to")
+        })?;
+        Representation::json(None, &Status { status: "ready" }).answer(parts)
     }
+}
+
+fn not_ready(detail: &str) -> Problem {
+    Problem::new(&problem::UNAVAILABLE, detail)
+        .with_header(header::RETRY_AFTER, HeaderValue::from_static("5"))
 }
 
 impl Call<'_> {

@@ -7,6 +7,9 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use keyaki::Kind;
 use serde_json::{Map, Value, json};
 
+/// As RFC 6750 has it: another token may be allowed more.
+const NOT_ENOUGH: &str = "Bearer realm=\"keyaki\", error=\"insufficient_scope\"";
+
 /// A kind of problem: its slug, its status, its title, and what it means.
 #[derive(Debug)]
 pub struct ProblemKind {
@@ -152,6 +155,9 @@ impl Problem {
         headers.insert(header::CONTENT_LENGTH, length);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.kind.status == StatusCode::FORBIDDEN {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(NOT_ENOUGH));
+        }
         for (name, value) in self.headers {
             headers.insert(name, value);
         }

@@ -17,6 +17,7 @@ use super::Answer;
 use super::answer::{Representation, value, written};
 use super::body::Whole;
 use super::bounds::Held;
+use super::headers::{flag, single};
 use super::inside::{InBucket, check_item};
 use super::listing::{LIMIT_MAX, wants_lines};
 use super::operations::parse_rfc3339;
@@ -34,15 +35,18 @@ const HELD_FROM: u64 = 64 << 10;
 /// Kept under their own names.
 const PLAIN: [HeaderName; 2] = [header::CONTENT_LANGUAGE, header::CONTENT_DISPOSITION];
 /// What frames or secures an answer is the server's to say.
-const OURS: [&str; 79] = [
+const OURS: [&str; 85] = [
     "accept-ch",
+    "accept-encoding",
     "accept-patch",
     "accept-post",
     "accept-ranges",
+    "accept-signature",
     "activate-storage-access",
     "age",
     "allow",
     "alt-svc",
+    "authentication-info",
     "authorization",
     "cache-control",
     "cache-status",
@@ -67,10 +71,13 @@ const OURS: [&str; 79] = [
     "early-data",
     "etag",
     "expect",
+    "expect-ct",
     "expires",
     "feature-policy",
     "forwarded",
     "host",
+    "integrity-policy",
+    "integrity-policy-report-only",
     "keep-alive",
     "last-modified",
     "location",
@@ -181,7 +188,7 @@ impl InBucket<'_> {
         let found = Representation {
             tid: Some(revision.tid),
             more: None,
-            dated: true,
+            modified: Some(revision.tid.time()),
             content_type,
             headers,
             bytes,
@@ -279,11 +286,12 @@ impl InBucket<'_> {
         let paths = [&from, &to].map(|key| format!("/{key}"));
         let mut rights = Vec::new();
         for (key, path) in [&from, &to].into_iter().zip(&paths) {
-            check_item(key)?;
             for access in [Access::Write, Access::Read] {
+                self.demand(access, path)?;
                 self.look_again(access, path).await?;
                 rights.push((access, &path[..]));
             }
+            check_item(key)?;
         }
         self.spend_signatures(&rights).await?;
         let request = self.request(&to, "RENAME", &[from.as_bytes()]).await?;
@@ -372,31 +380,6 @@ fn answer_with(status: StatusCode, revision: &Revision) -> Answer {
         response.headers_mut().remove(header::LAST_MODIFIED);
     }
     Ok(response)
-}
-
-/// A header that may be there once, as text.
-pub(super) fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
-    let mut lines = headers.get_all(name).iter();
-    match (lines.next(), lines.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => match value.to_str() {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(Problem::bad_request("header is not plain text").with("header", name)),
-        },
-        (Some(_), Some(_)) => {
-            Err(Problem::bad_request("header is there twice").with("header", name))
-        }
-    }
-}
-
-fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Problem> {
-    match single(headers, name)? {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(_) => {
-            Err(Problem::bad_request("header is neither `true` nor `false`").with("header", name))
-        }
-    }
 }
 
 fn content_type(headers: &HeaderMap) -> Result<String, Problem> {

@@ -116,7 +116,7 @@ const EXECUTE: About = About::Chain("/graph/operations/execute");
 #[rustfmt::skip] // One line for each thing to do.
 pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| vec![
     route("healthz", "/healthz", vec![get(health::alive, Open(|_, p, _| Box::pin(async { operations::health(p) })))]),
-    route("readyz", "/readyz", vec![get(health::ready, Open(|app, p, _| Box::pin(async { app.ready(p) })))]),
+    route("readyz", "/readyz", vec![get(health::ready, Open(|app, p, _| Box::pin(app.ready(p))))]),
     route("problems", "/problems/{slug}", vec![get(
         health::problem,
         Open(|_, p, asked| Box::pin(async move { operations::explain(p, asked.at[0]) })),

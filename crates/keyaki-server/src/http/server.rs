@@ -3,14 +3,12 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use futures_util::FutureExt;
 use http::{HeaderName, HeaderValue, Request, Version};
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
@@ -233,15 +231,18 @@ impl Asked {
         if request.version() != Version::HTTP_2 {
             return Ok(());
         }
-        let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
-        if target > self.app.limits.uri_bytes {
+        let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+        if target.len() > self.app.limits.uri_bytes {
             return Err(Problem::new(&problem::URI_TOO_LONG, "the address is too long"));
+        }
+        if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Problem::bad_request("the target is no address").with("at", "head"));
         }
         let fields = request.headers();
         let bytes = |(name, value): (&HeaderName, &HeaderValue)| {
             name.as_str().len() + value.len() + HTTP2_FIELD_BYTES
         };
-        let all = target + fields.iter().map(bytes).sum::<usize>();
+        let all = target.len() + fields.iter().map(bytes).sum::<usize>();
         match fields.len() > HEADERS_MAX || all > HEADER_BYTES_MAX {
             true => Err(Problem::new(
                 &problem::HEADERS_TOO_LARGE,
@@ -252,23 +253,22 @@ impl Asked {
     }
 
     async fn respond(&self, mut request: Request<Body>) -> Response {
-        let uri = request.uri().clone();
+        let app = self.app.clone();
         if request.method().as_str() == REFUSED
             && let Some(problem) = self.refusal.take()
         {
             tracing::info!(?problem, "refused");
-            return problem.into_response_at(uri.path());
+            return app.refuse(request, "refused", problem);
         }
         if let Err(problem) = self.check_head(&request) {
-            return problem.into_response_at(uri.path());
+            return app.refuse(request, "refused", problem);
         }
         // Whoever looks after the server is answered also when it has its hands full.
-        let (app, reads) = (self.app.clone(), super::is_read(request.method()));
-        let going = &app.metrics.requests;
-        let watched = || WATCHED.contains(&uri.path()).then(|| going.enter());
+        let (going, reads) = (&app.metrics.requests, super::is_read(request.method()));
+        let watched = || WATCHED.contains(&request.uri().path()).then(|| going.enter());
         let Some(entered) = going.enter_below(app.limits.requests).or_else(watched) else {
-            return Problem::busy("too many requests are being answered")
-                .into_response_at(uri.path());
+            let busy = Problem::busy("too many requests are being answered");
+            return app.refuse(request, "busy", busy);
         };
         // Gone with this future: whatever need not be finished can find out.
         let _waits = (!reads).then(|| {
@@ -281,15 +281,14 @@ impl Asked {
             let _entered = entered;
             app.answer(request).await
         });
-        // A change that was begun is finished, in a task of its own, whether or not the caller waits for it.
-        let answered = match reads {
-            true => AssertUnwindSafe(answering).catch_unwind().await.map_err(drop),
-            false => tokio::spawn(answering).await.map_err(drop),
-        };
-        answered.unwrap_or_else(|()| {
-            let path = uri.path();
-            tracing::error!(path, "a request was interrupted");
-            Problem::new(&problem::INTERNAL, "the request could not be done").into_response_at(path)
+        if reads {
+            return answering.await;
+        }
+        // A change that was begun is finished, in a task of its own, whether or not the caller waits for it. There is always
+        // an answer, unless the server ends before.
+        tokio::spawn(answering).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a request was interrupted");
+            Problem::new(&problem::INTERNAL, "the request was interrupted").into_response_at("/")
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Tokens and services' keys over HTTP, for admins.
 
 use axum::body::Body;
-use axum::response::IntoResponse;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::{StatusCode, header};
@@ -9,7 +8,7 @@ use keyaki::catalog::{Changed, NewToken, Principal, Right, ServiceRecord, Token,
 use keyaki::cell::Tid;
 use serde_json::{Value, json};
 
-use super::answer::{Representation, value, written};
+use super::answer::{Representation, gone, value, written};
 use super::catalog::time;
 use super::identify::refuse;
 use super::operations::{parse_rfc3339, rfc3339};
@@ -87,7 +86,7 @@ impl Call<'_> {
             return Err(Problem::unmet());
         }
         match self.app.catalog.revoke_token(&self.principal, id).await? {
-            Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+            Changed::Done(tid) => gone(tid),
             Changed::Unmet | Changed::Absent => Err(no_token()),
         }
     }
@@ -117,7 +116,7 @@ impl Call<'_> {
         let tid = self.find_service(key)?.and_then(|(_, tid)| tid);
         let demands = self.conditions()?.demands(tid)?;
         match self.app.catalog.revoke_service(&self.principal, key, &demands).await? {
-            Changed::Done(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+            Changed::Done(tid) => gone(tid),
             Changed::Unmet => Err(Problem::unmet()),
             Changed::Absent => Err(no_key()),
         }

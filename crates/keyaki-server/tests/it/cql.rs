@@ -17,6 +17,8 @@ const BUCKET: &str = "/v1/d.example/b";
 /// Cases at once, so that one waits while another works.
 const AT_ONCE: usize = 4;
 const ITEM: &str = "/v1/d.example/b/item";
+/// How late a loaded machine's nodes may answer.
+const LATE_MS: u32 = 20_000;
 
 /// Keyspaces that go when this does.
 struct Cluster {
@@ -65,7 +67,8 @@ impl Cluster {
         let copies = self.copies();
         let config = self.dir.path().join("keyaki.toml");
         let text = format!(
-            "[backend.cql.main]\nnodes = {:?}\nkeyspace_prefix = {:?}\nreplication_factor = {copies}\n",
+            "[backend.cql.main]\nnodes = {:?}\nkeyspace_prefix = {:?}\nreplication_factor = {copies}\n\
+             request_timeout_ms = {LATE_MS}\n",
             self.nodes, self.prefix
         );
         std::fs::write(&config, text).unwrap();

@@ -34,6 +34,7 @@ fn the_graph_of_the_demo_answers_what_it_is_asked() {
         .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(!told.iter().any(|line| line.contains("stays there")), "{told:?}");
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let answer = answer.as_array().unwrap();
     let station = answer.iter().find(|element| element["group"] == "station").unwrap();
@@ -43,4 +44,24 @@ fn the_graph_of_the_demo_answers_what_it_is_asked() {
     );
     let next = answer.iter().filter(|element| element["group"] == "track").count();
     assert_eq!(next, 3, "{answer:?}");
+}
+
+#[test]
+fn a_demo_in_a_store_that_stays_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("keyaki.toml");
+    let backend = format!("[backend.embedded.real]\ndata = {:?}\n", dir.path().join("real"));
+    std::fs::write(&config, backend).unwrap();
+    let mut child = program()
+        .args(["serve", "--demo", "--listen", "127.0.0.1:0", "--config"])
+        .arg(&config)
+        .env("KEYAKI_ADMIN_TOKEN", "admin-token-of-this-test")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told: Vec<String> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(told[1], "The demo is written to embedded/real, and stays there.");
 }

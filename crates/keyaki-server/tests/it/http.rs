@@ -20,12 +20,14 @@ macro_rules! cases {
 }
 
 mod access; // tokens, ACLs, visibility, who may do what
+mod backends; // several stores, and what they may be called
 mod bounds; // how much at once
 mod catalog; // domains, buckets, quotas
 mod conditions; // RFC 9110, section 13
 mod graph; // elements, chains of operations, Gaffer's own answers
 mod input; // malformed, hostile and oversized requests
 mod items; // revisions: content, history, renames, retention, listings
+mod jwt; // JWTs by configuration
 mod lifetime; // starting, stopping, being killed
 mod metrics; // what /metrics tells
 mod range; // RFC 9110, section 14

@@ -69,7 +69,8 @@ impl JwtKey {
         self
     }
 
-    /// Lets tokens of this key grant the role `admin`, which is else dropped from their roles.
+    /// Lets tokens of this key grant the role `admin`, which is else dropped from their roles, and speak for the user of
+    /// that name, which is else refused.
     pub fn allow_admin_role(mut self) -> Self {
         self.admin_role_allowed = true;
         self

@@ -14,6 +14,7 @@ pub use claims::{Claims, Required};
 pub use key::{JwtKey, KeyError};
 
 use jsonwebtoken::{Header, decode_header};
+use keyaki::catalog::ADMIN;
 
 use claims::RawClaims;
 
@@ -53,7 +54,11 @@ impl JwtKeys {
         let (key, raw) = self.open(token, &header)?;
         let mut claims = raw.check(&self.required, now_s)?;
         if !key.admin_role_allowed() {
-            claims.roles.retain(|role| role != "admin");
+            // What the admin token has made is owned under this name.
+            if claims.subject == ADMIN {
+                return Err(JwtError::Admin);
+            }
+            claims.roles.retain(|role| role != ADMIN);
         }
         Ok(claims)
     }
@@ -114,4 +119,6 @@ pub enum JwtError {
     Audience,
     #[error("the subject is empty or has control characters")]
     Subject,
+    #[error("the subject is `admin`, and the token's key may not speak for admins")]
+    Admin,
 }

@@ -268,6 +268,7 @@ fn field(name: &str, place: ParameterIn, about: &str, schema: ObjectBuilder) -> 
 /// Headers of answers, by their names.
 pub fn headers() -> impl Iterator<Item = (&'static str, Header)> {
     [
+        ("Accept", "What would be taken here."),
         ("Accept-Ranges", "`bytes`: parts can be asked for."),
         ("Allow", "The methods that there are."),
         ("Cache-Control", "Answers are for their caller, and asked about anew."),

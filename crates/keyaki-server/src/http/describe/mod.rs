@@ -216,6 +216,8 @@ fn problem_response(kind: &ProblemKind) -> Response {
         .header_ref("X-Request-Id", fields::header("X-Request-Id"));
     let extra = match kind.slug {
         slug if slug == problem::UNAUTHENTICATED.slug => "WWW-Authenticate",
+        slug if slug == problem::FORBIDDEN.slug => "WWW-Authenticate",
+        slug if slug == problem::UNSUPPORTED_TYPE.slug => "Accept",
         slug if slug == problem::UNAVAILABLE.slug => "Retry-After",
         slug if slug == problem::METHOD_NOT_ALLOWED.slug => "Allow",
         _ => return response.build(),

@@ -243,7 +243,7 @@ impl Sketch {
     }
 
     pub fn answers_nothing(self, about: &str) -> Self {
-        self.answers(204, about).heads(204, &["X-Request-Id"])
+        self.answers(204, about).heads(204, &WRITE_HEADERS)
     }
 
     pub fn answers(mut self, status: u16, about: &str) -> Self {

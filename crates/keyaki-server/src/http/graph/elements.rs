@@ -12,18 +12,21 @@ use http_body_util::BodyExt;
 use keyaki::bucket::graph::input::{Format, Given, Input, Mapping};
 use keyaki::bucket::graph::{AHEAD_CHUNKS, CHUNK_BYTES_MAX, Ingest, IngestOptions};
 use keyaki::catalog::Access;
+use keyaki::cell::Tid;
 use keyaki::{Error, Kind, Result as Done};
+use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::{aside, flag};
 use crate::http::Answer;
-use crate::http::answer::value;
+use crate::http::answer::{SESSION, value};
 use crate::http::body::{self, Whole};
+use crate::http::headers::single;
 use crate::http::inside::InBucket;
 use crate::http::path::Query;
 use crate::http::problem::{self, Problem};
-use crate::http::revisions::{operation, single};
+use crate::http::revisions::operation;
 use crate::http::shapes::IngestSummary;
 
 /// Text is handed on in blocks of about this size; a body that is no larger is read on the spot.
@@ -35,6 +38,7 @@ const HELD_BYTES_MAX: u64 = ((1 + AHEAD_CHUNKS) * CHUNK_BYTES_MAX) as u64;
 /// How long the next piece of a body may take to arrive.
 const PIECE_WITHIN: Duration = Duration::from_secs(60);
 const PATH: &str = "/elements";
+pub(super) const JSON: &str = "application/json";
 
 /// How an ingest ended, and what became of it till then.
 type Ended = (Done<()>, Ingest);
@@ -219,18 +223,24 @@ async fn write(mut ingest: Ingest, mut batches: mpsc::Receiver<Done<Option<Vec<G
 }
 
 fn answer(ingest: Ingest) -> Answer {
-    let (tid, summary) = (ingest.tid(), ingest.summary().clone());
-    let replayed = summary.chunks > 0 && summary.replayed == summary.chunks;
-    let body = serde_json::to_vec(&IngestSummary::from(summary)).expect("a summary is JSON");
+    let (tid, done) = (ingest.tid(), ingest.summary().clone());
+    let replayed = done.chunks > 0 && done.replayed == done.chunks;
+    let mut response = summary(&IngestSummary::from(done), tid)?;
+    if replayed {
+        response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// What a change of elements came to, and its last commit.
+pub(super) fn summary(shown: &impl Serialize, tid: Option<Tid>) -> Answer {
+    let body = serde_json::to_vec(shown).expect("a summary is JSON");
     let mut response = (StatusCode::OK, Body::from(body)).into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Some(tid) = tid {
-        headers.insert("keyaki-session", value(tid.to_string())?);
-    }
-    if replayed {
-        headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+        headers.insert(SESSION.clone(), value(tid.to_string())?);
     }
     Ok(response)
 }
@@ -272,8 +282,8 @@ fn format(content_type: Option<&str>, query: &Query) -> Result<Format, Problem> 
         | "application/x-jsonlines" => Format::Lines,
         "text/csv" => return mapping(query).map(Format::Table),
         _ => {
-            let wanted = "send application/json, application/x-ndjson or text/csv";
-            return Err(Problem::new(&problem::UNSUPPORTED_TYPE, wanted).with("contentType", given));
+            let wanted = "application/json, application/x-ndjson, text/csv";
+            return Err(body::unsupported(given, wanted));
         }
     };
     match ["map", "group", "directed"].into_iter().find(|name| query.get(name).is_some()) {

@@ -4,8 +4,10 @@
 use keyaki::bucket::graph::value::{Class, Value, VertexEncoding};
 use serde_json::Value as Json;
 
+use super::elements::{JSON, summary};
 use crate::http::Answer;
-use crate::http::answer::Representation;
+use crate::http::answer::refuse_unacceptable;
+use crate::http::conditions::{Conditions, Verdict};
 use crate::http::identify::refuse;
 use crate::http::inside::InBucket;
 use crate::http::path::Query;
@@ -19,8 +21,12 @@ impl InBucket<'_> {
             return Err(refuse(&self.call.principal));
         }
         let vertex = self.vertex(text, query.get("vertexClass"))?;
-        let erased = self.graph()?.erase(&vertex, self.caller.user.clone()).await?;
-        Representation::json(None, &Erased { erased }).answer(self.call.parts)
+        refuse_unacceptable(self.headers(), JSON)?;
+        if Conditions::parse(self.headers())?.on_untagged() != Verdict::Go {
+            return Err(Problem::unmet());
+        }
+        let (erased, tid) = self.graph()?.erase(&vertex, self.caller.user.clone()).await?;
+        summary(&Erased { erased }, tid)
     }
 
     /// `/graph/vertices?vertex=`.

@@ -21,7 +21,7 @@ use keyaki::cell::visibility::Authorisations;
 
 use super::{Waiting, aside, flag};
 use crate::http::Answer;
-use crate::http::answer::{Codings, value};
+use crate::http::answer::{Codings, SESSION, value};
 use crate::http::body::{self, Whole};
 use crate::http::inside::{InBucket, Watch};
 use crate::http::path::Query;
@@ -226,7 +226,7 @@ impl InBucket<'_> {
         );
         if let Some(done) = writer.map(|writer| writer.done()) {
             if let Some(tid) = done.tid {
-                headers.insert("keyaki-session", value(tid.to_string())?);
+                headers.insert(SESSION.clone(), value(tid.to_string())?);
             }
             if done.chunks > 0 && done.chunks == done.replayed {
                 headers.insert("idempotency-replayed", HeaderValue::from_static("true"));

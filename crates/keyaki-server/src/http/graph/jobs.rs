@@ -17,7 +17,7 @@ use keyaki::{Error, Kind};
 use serde_json::Value as Json;
 
 use super::execute::{PATH as EXECUTE, Prepared, needs};
-use crate::http::answer::{Representation, value};
+use crate::http::answer::{Representation, SESSION, value};
 use crate::http::body::{self, Whole};
 use crate::http::bounds::Held;
 use crate::http::identify::refuse;
@@ -73,7 +73,7 @@ impl InBucket<'_> {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::LOCATION, value(format!("/v1/{domain}/{bucket}{PATH}/{id}"))?);
         headers.insert("job-id", value(id.to_string())?);
-        headers.insert("keyaki-session", value(id.to_string())?);
+        headers.insert(SESSION.clone(), value(id.to_string())?);
         if replayed {
             headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
         }

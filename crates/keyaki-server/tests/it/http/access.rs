@@ -20,6 +20,7 @@ cases! {
     a_feed_does_not_move_with_what_is_hidden,
     a_token_that_has_expired_is_not_made,
     a_domain_does_not_move_with_buckets_that_are_hidden,
+    a_rename_needs_rights_at_both_ends,
 }
 
 fn without_a_right_nothing_is_open(server: &Server) {
@@ -58,7 +59,10 @@ fn without_a_right_nothing_is_open(server: &Server) {
             }
         };
         assert_eq!((anybody.status, known.status), (401, 403), "{method} {path}");
-        assert!(anybody.header("www-authenticate").is_some());
+        let challenge = anybody.header("www-authenticate").unwrap();
+        assert!(challenge.starts_with("Bearer ") && !challenge.contains("error"), "{challenge}");
+        let challenge = known.header("www-authenticate").unwrap();
+        assert!(challenge.contains("error=\"insufficient_scope\""), "{challenge}");
     }
     for path in [format!("{ITEM}?x=1"), format!("{BUCKET}/?limit=0")] {
         server.ask("GET", &path).send().demand_problem(401);
@@ -158,6 +162,10 @@ fn pages_of_other_sites_are_let_in_by_configuration_only() {
     };
     let let_in = preflight("https://app.example");
     assert_eq!((let_in.status, let_in.header(allowed)), (204, Some("https://app.example")));
+    let vary: Vec<_> = let_in.headers.iter().filter(|(name, _)| name == "vary").collect();
+    assert_eq!(vary.len(), 2, "{vary:?}");
+    assert!(let_in.header("x-request-id").is_some());
+    assert_eq!(let_in.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(preflight("https://evil.example").header(allowed), None);
 }
 
@@ -376,4 +384,25 @@ fn a_domain_does_not_move_with_buckets_that_are_hidden(server: &Server) {
     assert_ne!(both.0, before.0);
     assert_eq!(server.ask("DELETE", "/v1/d.example/c").admin().send().status, 204);
     assert_eq!(seen(domain), before, "what it sees is what it saw");
+}
+
+fn a_rename_needs_rights_at_both_ends(server: &Server) {
+    let mut settings = open_bucket();
+    let own = json!([[{"type": "pathRegExp", "re": "own/.*"}, {"type": "role", "anyOf": ["*"]}]]);
+    settings["acl"] = json!({"read": own, "write": own});
+    server.with_bucket(settings);
+    assert_eq!(server.ask("PUT", &format!("{BUCKET}/own%2Fa")).text("one").status, 201);
+    let clerk = server.token("clerk", &[], &[]);
+    for (from, to) in [("own/a", "other"), ("other", "own/b"), ("own/a", "_x")] {
+        let form = json!({"from": from, "to": to});
+        let rename = || server.ask("POST", &format!("{BUCKET}/_rename")).with_json(&form);
+        let anybody = rename().send();
+        anybody.demand_problem(401);
+        assert!(anybody.header("www-authenticate").is_some());
+        let known = rename().bearer(&clerk).send();
+        known.demand_problem(403);
+        assert_eq!(known.value()["detail"], "nothing allows you that");
+    }
+    let form = json!({"from": "own/a", "to": "own/b"});
+    assert_eq!(server.ask("POST", &format!("{BUCKET}/_rename")).json(&form).status, 201);
 }

@@ -1,4 +1,4 @@
-//! What all requests together may hold.
+//! What all requests together may hold, and how many there may be.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -78,4 +78,47 @@ fn bodies_share_their_room() {
     soon("room is given back", || server.ask("GET", ITEM).send().status == 200);
     let huge = vec![b'x'; 1_100_000];
     server.ask("PUT", ITEM).admin().body(&huge).demand_problem(503);
+}
+
+#[test]
+fn more_requests_than_allowed_are_told_to_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits =
+        "requests = 1\n[cors]\norigins = [\"https://app.example\"]\n[metrics]\npublic = true";
+    let server = start(dir.path(), limits);
+    let mut slow = server.connect();
+    let head = format!("PUT {ITEM} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
+    let head = format!("{head}Expect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+    slow.write_all(head.as_bytes()).unwrap();
+    // By then it is being answered.
+    let mut told = [0; 25];
+    slow.read_exact(&mut told).unwrap();
+    let ask = |method: &'static str| {
+        let asked = server.ask(method, BUCKET).with("Origin", "https://app.example");
+        asked.with("X-Request-Id", "mine").send()
+    };
+    let refused = ask("GET");
+    refused.demand_problem(503);
+    for (name, value) in [
+        ("retry-after", "1"),
+        ("x-request-id", "mine"),
+        ("x-content-type-options", "nosniff"),
+        ("access-control-allow-origin", "https://app.example"),
+        ("cache-control", "no-store"),
+    ] {
+        assert_eq!(refused.header(name), Some(value), "{name}");
+    }
+    let head = ask("HEAD");
+    assert_eq!((head.status, head.bytes.len()), (503, 0));
+    for watched in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(server.ask("GET", watched).send().status, 200, "{watched}");
+    }
+    let metrics = server.ask("GET", "/metrics").send();
+    let counted = "keyaki_requests_total{method=\"GET\",route=\"busy\",status=\"503\"} 1";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
+    slow.write_all(b"x").unwrap();
+    let mut begin = [0; 12];
+    slow.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 201");
+    soon("there is room again", || server.ask("GET", ITEM).send().status == 200);
 }

@@ -14,6 +14,8 @@ cases! {
     a_bucket_may_require_conditions,
     what_has_no_tag_is_there_all_the_same,
     a_list_of_domains_changes_with_what_its_reader_sees,
+    dates_of_domains_and_buckets_move_with_their_use,
+    conditions_that_are_there_twice_change_nothing,
 }
 
 fn items_are_created_updated_and_compared(server: &Server) {
@@ -184,4 +186,69 @@ fn a_bucket_may_require_conditions(server: &Server) {
     server.ask("PUT", ITEM).admin().text("one").demand_problem(428);
     assert_eq!(server.ask("PUT", ITEM).admin().with("If-None-Match", "*").text("one").status, 201);
     server.ask("DELETE", ITEM).admin().send().demand_problem(428);
+}
+
+fn dates_of_domains_and_buckets_move_with_their_use(server: &Server) {
+    const PAST: &str = "Sun, 09 Sep 2001 01:46:40 GMT";
+    let domain = "/v1/d.example";
+    let bucket = "/v1/d.example/b";
+    let limited = json!({"quota": {"items": 100}});
+    assert_eq!(server.ask("PUT", domain).admin().json(&limited).status, 201);
+    assert_eq!(server.ask("PUT", bucket).admin().json(&open_bucket()).status, 201);
+    let get = |path: &str, name: &str, date: &str| {
+        server.ask("GET", path).admin().with(name, date).send()
+    };
+    let date = |reply: &Reply| reply.header("last-modified").unwrap().to_owned();
+    let before = [domain, bucket].map(|path| {
+        let before = date(&server.ask("GET", path).admin().send());
+        assert_eq!(get(path, "If-Modified-Since", &before).status, 304, "{path}");
+        assert_eq!(get(path, "If-Modified-Since", PAST).status, 200, "{path}");
+        assert_eq!(get(path, "If-Unmodified-Since", &before).status, 200, "{path}");
+        get(path, "If-Unmodified-Since", PAST).demand_problem(412);
+        before
+    });
+    let others = date(&server.ask("GET", bucket).send());
+    // Dates have seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    assert_eq!(server.ask("PUT", ITEM).admin().text("one").status, 201);
+    for (path, before) in [domain, bucket].into_iter().zip(&before) {
+        let changed = get(path, "If-Modified-Since", before);
+        assert_eq!(changed.status, 200, "its use has changed: {path}");
+        assert_eq!(changed.value()["use"]["items"], 1);
+        get(path, "If-Unmodified-Since", before).demand_problem(412);
+        assert_eq!(get(path, "If-Modified-Since", &date(&changed)).status, 304, "{path}");
+    }
+    assert_eq!(date(&server.ask("GET", bucket).send()), others, "others are shown no use");
+    for (path, settings) in [(bucket, open_bucket()), (domain, limited)] {
+        let put = |since: &str| {
+            server.ask("PUT", path).admin().with("If-Unmodified-Since", since).json(&settings)
+        };
+        put(PAST).demand_problem(412);
+        let delete = server.ask("DELETE", path).admin().with("If-Unmodified-Since", PAST);
+        delete.send().demand_problem(412);
+        let now = date(&server.ask("GET", path).admin().send());
+        assert_eq!(put(&now).status, 200, "{path}");
+    }
+}
+
+fn conditions_that_are_there_twice_change_nothing(server: &Server) {
+    const DATE: &str = "Sun, 09 Sep 2001 01:46:40 GMT";
+    server.with_bucket(open_bucket());
+    assert_eq!(server.ask("PUT", ITEM).admin().text("one").status, 201);
+    for name in ["If-Unmodified-Since", "If-Modified-Since"] {
+        let twice = |method: &'static str, path: &str| {
+            server.ask(method, path).admin().with(name, DATE).with(name, DATE)
+        };
+        for refused in [
+            twice("PUT", ITEM).text("two"),
+            twice("DELETE", ITEM).send(),
+            twice("PUT", "/v1/d.example/b").json(&open_bucket()),
+            twice("DELETE", "/v1/d.example/b").send(),
+            twice("DELETE", "/v1/d.example").send(),
+        ] {
+            refused.demand_problem(400);
+            assert_eq!(refused.value()["header"], name.to_ascii_lowercase());
+        }
+        assert_eq!(twice("GET", ITEM).send().text(), "one", "as RFC 9110 has it");
+    }
 }

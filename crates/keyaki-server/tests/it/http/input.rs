@@ -13,6 +13,8 @@ cases! {
     methods_types_and_sizes,
     bodies_that_are_no_json_are_refused,
     problems_name_the_place,
+    headers_that_are_there_twice_are_refused,
+    writes_tell_how_far_their_caller_has_seen,
 }
 
 /// Sends text as it is, and answers the status and all that comes back.
@@ -54,7 +56,9 @@ fn methods_types_and_sizes(server: &Server) {
     wrong.demand_problem(405);
     assert_eq!(wrong.header("allow"), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
     assert_eq!(server.ask("OPTIONS", &item).send().status, 204);
-    server.ask("POST", "/v1/_tokens").admin().text("x").demand_problem(415);
+    let wrong = server.ask("POST", "/v1/_tokens").admin().text("x");
+    wrong.demand_problem(415);
+    assert_eq!(wrong.header("accept"), Some("application/json"));
     server.ask("PUT", &item).admin().with("Content-Encoding", "gzip").text("x").demand_problem(415);
     server
         .ask("PUT", &item)
@@ -185,4 +189,41 @@ fn problems_name_the_place(server: &Server) {
         assert_eq!(refused.value()["at"], place, "{bad}");
     }
     server.ask("GET", BUCKET).admin().send().demand_problem(404);
+}
+
+fn headers_that_are_there_twice_are_refused(server: &Server) {
+    server.with_bucket(open_bucket());
+    let item = format!("{BUCKET}/item");
+    let session = server.ask("PUT", &item).admin().text("one");
+    let session = session.header("keyaki-session").unwrap().to_owned();
+    let (json, plain) = ("application/json", "text/plain");
+    for (method, path, name, values) in [
+        ("PUT", &item[..], "Content-Type", [plain, json]),
+        ("PUT", "/v1/d.example", "Content-Type", [json, json]),
+        ("POST", "/v1/_tokens", "Content-Type", [json, plain]),
+        ("GET", &format!("{BUCKET}/"), "Keyaki-Session", [&session[..]; 2]),
+        ("GET", &format!("{BUCKET}/_changes"), "Keyaki-Session", [&session[..]; 2]),
+    ] {
+        let asked = server.ask(method, path).admin().with(name, values[0]).with(name, values[1]);
+        let refused = if method == "GET" { asked.send() } else { asked.body(b"{}") };
+        refused.demand_problem(400);
+        assert_eq!(refused.value()["header"], name.to_ascii_lowercase(), "{method} {path}");
+    }
+    assert_eq!(server.ask("GET", &item).send().text(), "one");
+}
+
+fn writes_tell_how_far_their_caller_has_seen(server: &Server) {
+    server.with_bucket(open_bucket());
+    let (token, _) = server.issue("ada", &[], &[]);
+    let item = format!("{BUCKET}/item");
+    server.ask("PUT", &item).admin().text("one");
+    let mut before = String::new();
+    for path in [&token[..], &item, BUCKET, "/v1/d.example"] {
+        let gone = server.ask("DELETE", path).admin().send();
+        assert!([200, 204].contains(&gone.status), "{gone:?}");
+        let session = gone.header("keyaki-session").expect(path);
+        assert!(session > &before[..], "{path}");
+        assert_eq!(gone.header("etag"), None, "what is gone has no tag");
+        before = session.to_owned();
+    }
 }

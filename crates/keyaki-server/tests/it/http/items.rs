@@ -23,6 +23,7 @@ cases! {
     repeats_are_answered_before_anything_else_is_asked,
     a_rename_whose_source_was_changed_takes_nothing_away,
     everything_comes_as_lines_compressed_on_request,
+    retention_goes_by_time_too,
 }
 
 fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
@@ -48,9 +49,19 @@ fn content_comes_back_byte_for_byte_with_its_headers(server: &Server) {
     ] {
         assert_eq!(read.header(name), Some(value), "{name}");
     }
-    for name in
-        ["Set-Cookie", "Transfer-Encoding", "Content-Length", "Access-Control-Allow-Origin", "ETag"]
-    {
+    for name in [
+        "Set-Cookie",
+        "Transfer-Encoding",
+        "Content-Length",
+        "Access-Control-Allow-Origin",
+        "ETag",
+        "Authentication-Info",
+        "Integrity-Policy",
+        "Integrity-Policy-Report-Only",
+        "Expect-CT",
+        "Accept-Signature",
+        "Accept-Encoding",
+    ] {
         let smuggled =
             server.ask("PUT", ITEM).admin().with(&format!("Keyaki-Store-{name}"), "x").text("y");
         smuggled.demand_problem(400);
@@ -143,6 +154,49 @@ fn retention_holds_at_once(server: &Server) {
     assert_eq!(server.ask("GET", &format!("{ITEM}/{}", tids[1])).send().text(), "two");
     let history = server.ask("GET", &format!("{ITEM}/")).send().value();
     assert_eq!(history["items"].as_array().unwrap().len(), 2);
+}
+
+fn retention_goes_by_time_too(server: &Server) {
+    assert_eq!(server.ask("PUT", "/v1/d.example").admin().json(&json!({})).status, 201);
+    for (name, retention) in [
+        ("graced", json!({"type": "latest", "count": 2, "grace": "2s"})),
+        ("aged", json!({"type": "ttl", "ttl": "2s"})),
+        ("each", json!({"type": "interval", "count": 1, "interval": "1s"})),
+        ("once", json!({"type": "interval", "count": 1, "interval": "1000d"})),
+    ] {
+        let mut settings = open_bucket();
+        settings["options"] = json!({"retention": retention});
+        let made = server.ask("PUT", &format!("/v1/d.example/{name}")).admin().json(&settings);
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    let put = |bucket: &str, text: &str| {
+        let stored = server.ask("PUT", &format!("/v1/d.example/{bucket}/item")).admin().text(text);
+        format!("/v1/d.example/{bucket}/item/{}", stored.value()["tid"].as_str().unwrap())
+    };
+    let says = |path: &str| server.ask("GET", path).send().text().to_owned();
+    let gone = |path: &str| server.ask("GET", path).send().demand_problem(404);
+    let graced = [put("graced", "one"), put("graced", "two")];
+    let (each, once) = (put("each", "one"), put("once", "one"));
+    put("once", "two");
+    gone(&once);
+    let aged = put("aged", "one");
+    assert_eq!(says(&aged), "one");
+    std::thread::sleep(Duration::from_millis(2_100));
+    for path in [&aged[..], "/v1/d.example/aged/item", "/v1/d.example/aged/item/"] {
+        gone(path);
+    }
+    let listed = server.ask("GET", "/v1/d.example/aged/").settled().send().value();
+    assert_eq!(listed["items"], json!([]));
+    put("each", "two");
+    assert_eq!(says(&each), "one", "another interval has its own");
+    put("graced", "three");
+    assert_eq!(says(&graced[0]), "one", "it is one of two no more since just now");
+    let begun = std::time::Instant::now();
+    while server.ask("GET", &graced[0]).send().status != 404 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "its grace does not end");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(says(&graced[1]), "two");
 }
 
 fn unchanged_content_makes_no_revision(server: &Server) {

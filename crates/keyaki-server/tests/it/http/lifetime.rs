@@ -1,12 +1,12 @@
 //! Starting, stopping, and being killed.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde_json::json;
 
-use super::{Server, open_bucket, program};
+use super::{ADMIN, Server, open_bucket, program};
 
 const BUCKET: &str = "/v1/d.example/b";
 
@@ -142,6 +142,144 @@ fn what_was_acknowledged_survives_a_kill() {
     expected.sort();
     assert!(expected.len() > 20, "too little was written: {}", expected.len());
     assert_eq!(listed, expected);
+}
+
+/// What a key is to say: of several chunks, and different from all others.
+fn long_text(key: &str) -> String {
+    format!("{key}.").repeat(1_000_000 / (key.len() + 1))
+}
+
+#[test]
+fn writes_that_a_kill_cuts_short_are_whole_or_absent() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
+    let acknowledged: Vec<String> = std::thread::scope(|scope| {
+        let write = |writer: usize| {
+            let server = &server;
+            scope.spawn(move || {
+                let mut done = Vec::new();
+                loop {
+                    let key = format!("{writer}-{}", done.len());
+                    let asked = server.ask("PUT", &format!("{BUCKET}/{key}")).admin();
+                    let asked = super::Asked { body: long_text(&key).into_bytes(), ..asked };
+                    match asked.try_send() {
+                        Ok(reply) => assert_eq!(reply.status, 201),
+                        Err(_) => return done,
+                    }
+                    done.push(key);
+                }
+            })
+        };
+        let writers: Vec<_> = (0..4).map(write).collect();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        server.kill();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    assert!(!acknowledged.is_empty());
+    let server = Server::on(&store, &[]);
+    let listed = server.ask("GET", &format!("{BUCKET}/?limit=1000")).send().value();
+    let items = listed["items"].as_array().unwrap();
+    let keys: Vec<&str> = items.iter().map(|item| item["key"].as_str().unwrap()).collect();
+    for key in &acknowledged {
+        assert!(keys.contains(&&key[..]), "{key} was acknowledged");
+    }
+    assert!(keys.len() <= acknowledged.len() + 4, "each writer had one under way");
+    for key in &keys {
+        let said = server.ask("GET", &format!("{BUCKET}/{key}")).send();
+        assert!(said.status == 200 && said.text() == long_text(key), "{key} is not whole");
+    }
+    let used = server.ask("GET", BUCKET).admin().send().value()["use"].clone();
+    let bytes: usize = keys.iter().map(|key| long_text(key).len()).sum();
+    assert_eq!(used, json!({"items": keys.len(), "bytes": bytes}));
+}
+
+#[test]
+fn a_stop_waits_for_what_is_in_flight() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    let server = Server::on(&store, &[]);
+    server.with_bucket(open_bucket());
+    let mut slow = server.connect();
+    let head =
+        format!("PUT {BUCKET}/slow HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n");
+    let head = format!("{head}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    slow.write_all(head.as_bytes()).unwrap();
+    let mut told = [0; 25];
+    slow.read_exact(&mut told).unwrap();
+    slow.write_all(b"he").unwrap();
+    let answer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        slow.write_all(b"llo").unwrap();
+        let mut answer = String::new();
+        slow.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    assert_eq!(server.stop(), Some(0));
+    let answer = answer.join().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let server = Server::on(&store, &[]);
+    assert_eq!(server.ask("GET", &format!("{BUCKET}/slow")).send().text(), "hello");
+}
+
+#[test]
+fn a_server_that_can_write_no_more_is_not_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    // Files that would grow too large are to fail, and not to kill.
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_keyaki")])
+        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .arg(dir.path().join("store"))
+        .env("KEYAKI_ADMIN_TOKEN", ADMIN)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let address = lines.next().unwrap().unwrap();
+    let address = address.strip_prefix("Keyaki listens on ").unwrap().to_owned();
+    let server = Server::of(child, address, None);
+    server.with_bucket(open_bucket());
+    let item = format!("{BUCKET}/item");
+    assert_eq!(server.ask("PUT", &item).admin().text("one").status, 201);
+    assert_eq!(server.ask("GET", "/readyz").send().value(), json!({"status": "ready"}));
+    let limited = Command::new("prlimit").args(["--pid", &pid, "--fsize=1"]).status().unwrap();
+    assert!(limited.success());
+    server.ask("PUT", &item).admin().text("two").demand_problem(503);
+    let ready = server.ask("GET", "/readyz").send();
+    ready.demand_problem(503);
+    assert_eq!(ready.header("retry-after"), Some("5"));
+    assert_eq!(server.ask("GET", "/healthz").send().status, 200, "it is alive all the same");
+    assert_eq!(server.ask("GET", &item).send().text(), "one", "and can be read");
+}
+
+#[test]
+fn data_that_the_configuration_leaves_no_room_for_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("keyaki.toml");
+    let backend = format!("[backend.embedded.main]\ndata = {:?}\n", dir.path().join("main"));
+    for (text, told) in [(&backend[..], true), ("", false)] {
+        std::fs::write(&config, text).unwrap();
+        let mut child = program()
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(dir.path().join("other"))
+            .arg("--config")
+            .arg(&config)
+            .env("KEYAKI_ADMIN_TOKEN", ADMIN)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().starts_with("Keyaki listens on "));
+        assert_eq!(dir.path().join("other").exists(), !told);
+        child.kill().unwrap();
+        let log = child.wait_with_output().unwrap().stderr;
+        let log = String::from_utf8(log).unwrap();
+        assert_eq!(log.contains("the configuration names backends"), told, "{log}");
+    }
 }
 
 #[test]

@@ -45,6 +45,20 @@ fn answers_are_counted_by_route_and_status() {
 }
 
 #[test]
+fn refusals_are_counted_too() {
+    let server = Server::start();
+    server.raw("nonsense\r\n\r\n");
+    server.raw("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let metrics = metrics(&server);
+    for labels in [
+        "{method=\"other\",route=\"refused\",status=\"400\"}",
+        "{method=\"OPTIONS\",route=\"server\",status=\"204\"}",
+    ] {
+        assert_eq!(metrics.get(&format!("keyaki_requests_total{labels}")), Some(&1.0), "{labels}");
+    }
+}
+
+#[test]
 fn engines_tell_their_sizes_and_how_commits_were_grouped() {
     const WRITES: usize = 40;
     let server = Server::start();

@@ -11,6 +11,7 @@ const BUCKET: &str = "/v1/d.example/b";
 
 cases! {
     heads_of_http2_are_bounded_too,
+    targets_of_http2_are_ascii_too,
     content_that_would_be_in_vain_is_not_asked_for,
     malformed_heads_are_refused_with_a_problem,
     bodies_with_two_ends_are_refused,
@@ -43,6 +44,8 @@ fn refused(server: &Server, request: &str, status: u16) {
     let [(found, head, body)] = &answers(&text)[..] else { panic!("{request:?}: {text}") };
     assert_eq!(*found, status, "{request:?}: {text}");
     assert!(head.contains("content-type: application/problem+json"), "{request:?}: {text}");
+    assert!(head.contains("x-content-type-options: nosniff"), "{request:?}: {text}");
+    assert!(head.contains("x-request-id: "), "{request:?}: {text}");
     let problem: Value = serde_json::from_str(body).unwrap();
     assert_eq!(problem["status"], status, "{request:?}: {text}");
 }
@@ -259,17 +262,19 @@ fn a_head_that_dawdles_is_told_so() {
     assert_eq!(statuses, [200, 408]);
 }
 
-/// What a server answers to a head of HTTP/2 with these fields.
-async fn ask_by_http2(address: &str, fields: &[(String, String)]) -> (u16, String) {
+/// What a server answers to a head of HTTP/2 with these fields: its status and its media type.
+async fn ask_by_http2(address: &str, path: &str, fields: &[(String, String)]) -> (u16, String) {
     use hyper_util::rt::{TokioExecutor, TokioIo};
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
     let (mut sender, connection) = shaken.await.unwrap();
     tokio::spawn(connection);
-    let asked = http::Request::get(format!("http://{address}/healthz"));
+    let asked = http::Request::get(format!("http://{address}{path}"));
     let asked = fields.iter().fold(asked, |asked, (name, value)| asked.header(name, value));
     let answered = sender.send_request(asked.body(axum::body::Body::empty()).unwrap());
     let (head, _) = answered.await.unwrap().into_parts();
+    assert!(head.headers.contains_key("x-request-id"), "{head:?}");
+    assert_eq!(head.headers["x-content-type-options"], "nosniff");
     let kind = head.headers["content-type"].to_str().unwrap();
     (head.status.as_u16(), kind.to_owned())
 }
@@ -286,7 +291,26 @@ fn heads_of_http2_are_bounded_too(server: &Server) {
         (fields(20, 3_500), 431, "application/problem+json"),
         (fields(20, 11_000), 431, "application/problem+json"),
     ] {
-        let answered = runtime.block_on(ask_by_http2(address, &fields));
+        let answered = runtime.block_on(ask_by_http2(address, "/healthz", &fields));
         assert_eq!(answered, (status, kind.to_owned()), "{}", fields.len());
+    }
+}
+
+fn targets_of_http2_are_ascii_too(server: &Server) {
+    server.with_bucket(open_bucket());
+    for number in 0..3 {
+        server.ask("PUT", &format!("{BUCKET}/%C3%A4{number}")).admin().text("x");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let address = server.process.address.strip_prefix("http://").unwrap();
+    for (path, status) in [
+        ("/?limit=1&prefix=%C3%A4", 200),
+        ("/?limit=1&prefix=\u{e4}", 400),
+        ("/_changes?limit=1&since=\u{e4}", 400),
+        ("/\u{e4}0", 400),
+    ] {
+        let path = server.own(&format!("{BUCKET}{path}"));
+        let (found, _) = runtime.block_on(ask_by_http2(address, &path, &[]));
+        assert_eq!(found, status, "{path}");
     }
 }

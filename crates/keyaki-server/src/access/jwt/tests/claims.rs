@@ -94,6 +94,14 @@ fn only_a_key_that_may_grants_admin() {
     assert_eq!(allowed.verify(&token, NOW_S).unwrap().roles, ["admin", "b", "admin"]);
 }
 
+#[test]
+fn only_a_key_that_may_speaks_for_admin() {
+    let token = token(Algorithm::HS256, &claims_with("sub", json!("admin")));
+    assert_eq!(keys().verify(&token, NOW_S), Err(JwtError::Admin));
+    let allowed = keys_of(vec![JwtKey::hs256(SECRET).unwrap().allow_admin_role()]);
+    assert_eq!(allowed.verify(&token, NOW_S).unwrap().subject, "admin");
+}
+
 /// The right to grant is the key's that signed, not that of any key.
 #[test]
 fn another_key_that_may_grant_admin_does_not_help() {

@@ -22,8 +22,14 @@ fn a_vertex_is_erased_by_owners(server: &Server) {
     let vertex = at("g") + "/vertices/a";
     server.ask("DELETE", &vertex).send().demand_problem(401);
     server.ask("DELETE", &vertex).bearer(&cleared).send().demand_problem(403);
+    for (name, value, status) in
+        [("If-Match", "\"a\"", 412), ("If-None-Match", "*", 412), ("Accept", "text/html", 406)]
+    {
+        server.ask("DELETE", &vertex).admin().with(name, value).send().demand_problem(status);
+    }
     let erased = server.ask("DELETE", &vertex).admin().send();
-    assert_eq!((erased.status, erased.value()), (200, json!({"erased": 3})));
+    assert_eq!((erased.status, erased.value()), (200, json!({"erased": 3})), "all of it till now");
+    assert!(erased.header("keyaki-session").is_some());
     let all = server.ask("POST", &execute("g")).bearer(&cleared).settled();
     let all = all.json(&json!({"class": "GetAllElements"})).value();
     assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
