@@ -19,6 +19,9 @@ use super::proxy::{Proxy, at_port, free_port};
 use super::{CLUSTER, Keyspaces, demand_all, eventually, nodes, shared, store_on};
 
 const WRITERS: usize = 4;
+/// After this a node heeds what a table says of asking another replica: its `read_request_timeout`, and a little. Until
+/// then it waits for half of that timeout, and whoever reads twice in a call runs into the driver's.
+const HEEDED: Duration = Duration::from_secs(6);
 /// What a loaded machine adds to a timeout.
 const A_LITTLE: Duration = Duration::from_millis(1_500);
 
@@ -68,8 +71,8 @@ struct Account {
     item: String,
     done: u64,
     last_done: Instant,
-    /// When calls failed that may or may not have been done.
-    failed: Vec<Instant>,
+    /// Calls that failed, which may or may not have been done: when, and why.
+    failed: Vec<(Instant, String)>,
 }
 
 /// Nothing acknowledged is lost, and errors stop within a timeout.
@@ -79,16 +82,26 @@ async fn one_is_killed_under_load(ledger: &Ledger, settings: &CqlSettings) {
     for writer in 0..WRITERS {
         writers.spawn(write(ledger.clone(), format!("item{writer}"), over.clone()));
     }
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(HEEDED).await;
     let killed_at = Instant::now();
     let killed = Killed::kill(&[2]);
     tokio::time::sleep(settings.request_timeout + Duration::from_secs(5)).await;
     over.store(true, SeqCst);
     let accounts = writers.join_all().await;
-    let failed: Vec<_> = accounts.iter().flat_map(|account| &account.failed).collect();
-    let done: u64 = accounts.iter().map(|account| account.done).sum();
-    let last = failed.iter().map(|at| at.saturating_duration_since(killed_at)).max();
-    println!("{done} steps took, {} failed, the last {last:?} after the kill", failed.len());
+    let after = |at: Instant| at.saturating_duration_since(killed_at);
+    let mut last = None;
+    for account in &accounts {
+        println!(
+            "{} took {} steps, the last after {:?}",
+            account.item,
+            account.done,
+            after(account.last_done)
+        );
+        for (at, error) in &account.failed {
+            println!("  failed after {:?}: {error}", after(*at));
+            last = last.max(Some(after(*at)));
+        }
+    }
     assert!(last.is_none_or(|last| last < settings.request_timeout + A_LITTLE), "{last:?}");
     let mut steps = 0;
     for account in &accounts {
@@ -115,7 +128,7 @@ async fn write(ledger: Ledger, item: String, over: Arc<AtomicBool>) -> Account {
             Ok(other) => panic!("nobody else writes {}: {other:?}", account.item),
             Err(error) => {
                 assert_eq!(error.kind(), Kind::Unavailable, "{error:?}");
-                account.failed.push(Instant::now());
+                account.failed.push((Instant::now(), format!("{error:?}")));
             }
         }
     }
