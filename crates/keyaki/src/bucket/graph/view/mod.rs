@@ -87,9 +87,13 @@ impl View {
         Ok(Self { groups, shows_as_is })
     }
 
-    /// The numbers of the groups that are shown.
-    pub fn group_ids(&self) -> impl Iterator<Item = GroupId> {
-        self.shown().map(|shown| shown.group.id())
+    /// The groups that are shown, all or only entities or edges; by name, as they lie in a row.
+    #[must_use]
+    pub fn groups_by_name(&self, edges: Option<bool>) -> Vec<GroupId> {
+        let wanted = |shown: &&ShownGroup| edges.is_none_or(|edges| edges == shown.shape.is_edge);
+        let mut groups: Vec<_> = self.shown().filter(wanted).map(|shown| &shown.group).collect();
+        groups.sort_by_key(|group| group.name());
+        groups.into_iter().map(|group| group.id()).collect()
     }
 
     /// Whether entities are shown.

@@ -94,17 +94,6 @@ impl Executor {
         through(elements, Viewed(Pipeline::new(Arc::clone(&query.view), self.budget.now_ms())))
     }
 
-    /// The groups of the view, all or only entities or edges; by name, as they lie in a row.
-    pub(super) fn groups(&self, query: &Query, edges: Option<bool>) -> Vec<GroupId> {
-        let wanted = |id: &GroupId| {
-            let is_edge = self.schema.group_by_id(*id).map(|group| group.shape().is_edge);
-            edges.is_none_or(|edges| is_edge == Some(edges))
-        };
-        let mut groups: Vec<GroupId> = query.view.group_ids().filter(wanted).collect();
-        groups.sort_by_key(|id| self.schema.group_by_id(*id).map(|group| group.name()));
-        groups
-    }
-
     async fn seeds(&self, input: Output) -> Result<Seeds> {
         self.seeds_of(collect(input.into_values()?, &self.budget).await?)
     }
@@ -132,7 +121,7 @@ impl Executor {
     }
 
     pub(super) async fn get_all(&self, query: &Query) -> Result<Output> {
-        let elements = self.scan(query, Target::All, self.groups(query, None)).await?;
+        let elements = self.scan(query, Target::All, query.view.groups_by_name(None)).await?;
         Ok(Output::Elements(self.viewed(query, elements)))
     }
 
@@ -166,7 +155,7 @@ impl Executor {
             if is_empty {
                 continue;
             }
-            let groups = self.groups(query, edges);
+            let groups = query.view.groups_by_name(edges);
             if !groups.is_empty() {
                 let elements = self.scan(query, target, groups).await?;
                 streams.push(self.viewed(query, elements));
@@ -230,7 +219,7 @@ impl Executor {
 
     /// The vertices beside the seeds, where neither these nor the view ask for more of the edges than their other ends.
     async fn adjacent_alone(&self, query: &Query, seeds: &Seeds) -> Result<Option<Values>> {
-        let groups = self.groups(query, Some(true));
+        let groups = query.view.groups_by_name(Some(true));
         let apart = groups.iter().map(|group| query.view.apart(*group)).collect::<Option<Vec<_>>>();
         let Some(apart) = apart.filter(|_| seeds.edges.is_empty()) else { return Ok(None) };
         let plan = self.plan(query, Target::Vertices(seeds.vertices.clone()), groups);
@@ -268,7 +257,7 @@ impl Executor {
         if seeds.is_empty() {
             return Ok(chained(Vec::new()));
         }
-        let groups = self.groups(query, None);
+        let groups = query.view.groups_by_name(None);
         let elements = self.scan(query, Target::Vertices(seeds), groups).await?;
         let joined = move |mut batch: Vec<Element>| {
             batch.retain(|element| {

@@ -42,7 +42,7 @@ impl Executor {
         let mut streams = Vec::new();
         for (first, last) in joined(spans) {
             let target = Target::Range(first.vertex.clone(), last.vertex.clone());
-            let elements = self.scan(query, target, self.groups(query, None)).await?;
+            let elements = self.scan(query, target, query.view.groups_by_name(None)).await?;
             // Between vertices, what lies outside of the range lies on the wrong side.
             let elements = match of_edges {
                 false => elements,
