@@ -11,8 +11,8 @@ use super::fold::{self, Presented};
 use super::rules::{self, Unfoldable, Verdict};
 use super::scan::{Block, CellRef};
 use super::space::Space;
-use crate::cell::Time;
 use crate::cell::value::Flags;
+use crate::cell::{HybridClock, Time, ValueRef};
 use crate::error::Result;
 
 /// A cell after its space's rules; values are folded.
@@ -73,6 +73,28 @@ pub(super) struct Sight {
     space: Arc<Space>,
     now: Time,
     warned: bool,
+}
+
+/// What a reader who needs no more sees of a stored cell, now.
+///
+/// # Errors
+/// `Corrupt` if the cell can't be read.
+pub(super) fn seen(
+    space: Arc<Space>,
+    clock: &HybridClock,
+    key: &[u8],
+    value: Vec<u8>,
+) -> Result<Option<Vec<u8>>> {
+    if space.is_plain() {
+        // Nothing is to be judged: that it can be read is enough.
+        ValueRef::decode(&value)?;
+        return Ok(Some(value));
+    }
+    Ok(match Sight::new(space, clock.now()).see(key, &value)? {
+        Some(Cow::Owned(folded)) => Some(folded),
+        Some(Cow::Borrowed(_)) => Some(value),
+        None => None,
+    })
 }
 
 impl Sight {

@@ -27,7 +27,7 @@ use tokio::sync::{Mutex, Semaphore};
 use super::commit::{Commit, Home, Outcome};
 use super::rules::{RuleSpec, Rules};
 use super::scan::{Scan, ScanRequest, Split};
-use super::sight::Sight;
+use super::sight;
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::{Engine, Measure, Stamps, Swept};
 use crate::cell::{HybridClock, SystemWallClock, Time, WallClock, key};
@@ -369,8 +369,7 @@ impl Engine for CqlEngine {
         let Some(value) = stored else { return Ok(None) };
         let mut stored_key = Vec::with_capacity(partition.len() + sort.len() + 8);
         key::cell_key(space.id().0, partition, sort, &mut stored_key);
-        let mut sight = Sight::new(space, self.inner.stamps.clock().now());
-        Ok(sight.see(&stored_key, &value)?.map(std::borrow::Cow::into_owned))
+        sight::seen(space, self.inner.stamps.clock(), &stored_key, value)
     }
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {

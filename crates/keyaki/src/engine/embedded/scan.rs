@@ -4,7 +4,6 @@
 //! blocking thread, where the next block is made while the caller works on the last one. Both
 //! iterators, the one on the spot and the one that goes on behind it, see the same state.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,9 +14,9 @@ use tokio::task::JoinHandle;
 use super::fault::{needs_disk, read_failed, reading};
 use super::writer::Shared;
 use super::{begin_blocking, blocking};
-use crate::cell::{Time, ValueRef};
+use crate::cell::Time;
 use crate::engine::scan::{Block, Direction, Reading, Scan, ScanRequest};
-use crate::engine::sight::Sight;
+use crate::engine::sight::{self, Sight};
 use crate::engine::space::Space;
 use crate::error::{Error, Result};
 
@@ -94,16 +93,7 @@ pub async fn read(shared: &Shared, space: Arc<Space>, key: Vec<u8>) -> Result<Op
         answer => reading(answer)?,
     };
     let Some(value) = found else { return Ok(None) };
-    if space.is_plain() {
-        // Nothing is to be judged: that it can be read is enough.
-        ValueRef::decode(&value)?;
-        return Ok(Some(value));
-    }
-    Ok(match Sight::new(space, shared.clock.now()).see(&key, &value)? {
-        Some(Cow::Owned(folded)) => Some(folded),
-        Some(Cow::Borrowed(_)) => Some(value),
-        None => None,
-    })
+    sight::seen(space, &shared.clock, &key, value)
 }
 
 impl Plan {

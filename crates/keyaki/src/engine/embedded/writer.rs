@@ -24,7 +24,7 @@ use super::reserve::{self, Outlook, Reserve};
 use crate::cell::{HybridClock, Time, key};
 use crate::engine::commit::{Outcome, Sealed, StoredWrite, space_of};
 use crate::engine::measure::Sizes;
-use crate::engine::sight::Sight;
+use crate::engine::sight;
 use crate::engine::space::{SpaceId, SpaceRecord, Spaces};
 use crate::engine::sweep::Condemned;
 use crate::engine::{RuleSpec, Swept};
@@ -301,8 +301,7 @@ impl Writer {
         };
         let Some(value) = value else { return Ok(None) };
         let space = self.shared.spaces.usable(space_of(key))?;
-        let seen = Sight::new(space, self.shared.clock.now()).see(key, &value)?;
-        Ok(seen.map(std::borrow::Cow::into_owned))
+        sight::seen(space, &self.shared.clock, key, value)
     }
 
     fn write_if_room(&self, batch: WriteBatch) -> Result<()> {
