@@ -61,11 +61,10 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
     let kept = temporary.as_ref().map(|dir| dir.path().join("store"));
     let data = kept.or(given).unwrap_or_else(|| PathBuf::from(DATA));
     let (backends, open) = backends::open(&config, &data)?;
-    tokio::select! {
-        reached = reach_default(&backends) => reached?,
+    let catalog = tokio::select! {
+        opened = open_catalog(backends) => opened?,
         () = &mut stop => return Ok(Verdict::Sound),
-    }
-    let catalog = Catalog::open(backends).await?;
+    };
     let tls = config.tls.as_ref().map(tls).transpose()?;
     let app = Arc::new(App {
         cursors: Cursors::new(&catalog.secret(random()).await?),
@@ -110,14 +109,17 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
 }
 
 /// Waits for the default backend: a cluster that is away now is not away for good.
-async fn reach_default(backends: &Backends) -> keyaki::Result<()> {
+async fn open_catalog(backends: Backends) -> keyaki::Result<Catalog> {
     loop {
         match backends.default_store().await {
             Err(error) if error.kind() == Kind::Unavailable => {
                 tracing::warn!(%error, "the default backend can't be reached yet");
                 tokio::time::sleep(REACHED_AGAIN_AFTER).await;
             }
-            reached => return reached.map(drop),
+            reached => {
+                reached?;
+                return Catalog::open(backends).await;
+            }
         }
     }
 }
