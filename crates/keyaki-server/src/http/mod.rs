@@ -30,6 +30,7 @@ mod sent_back;
 mod server;
 mod shapes;
 mod streams;
+mod to_the_end;
 mod tokens;
 mod wire;
 

@@ -24,6 +24,7 @@ use super::App;
 use super::graph::Waiting;
 use super::pace::{Pace, Patience};
 use super::problem::{self, Problem};
+use super::to_the_end::ToTheEnd;
 use super::wire::{Guard, HeadLimits, REFUSED, Refusal, Taking};
 
 /// How long the other end may take nothing of what is written to it.
@@ -284,12 +285,8 @@ impl Asked {
         if reads {
             return answering.await;
         }
-        // A change that was begun is finished, in a task of its own, whether or not the caller waits for it. There is always
-        // an answer, unless the server ends before.
-        tokio::spawn(answering).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a request was interrupted");
-            Problem::new(&problem::INTERNAL, "the request was interrupted").into_response_at("/")
-        })
+        // A change that was begun is finished, whether or not the caller waits for it.
+        ToTheEnd::new(answering).await
     }
 }
 
