@@ -18,6 +18,8 @@ use std::ops::Range;
 use super::model::{Departure, LABELS_MAX, Revision, Stored};
 use crate::cell::Tid;
 
+/// What an entry of a head has, about.
+const ENTRY_BYTES: usize = 128;
 const DELETED: u8 = 1;
 const RENAMED_FROM: u8 = 2;
 const RENAMED_TO: u8 = 4;
@@ -43,7 +45,8 @@ pub(super) fn head(
     copy: Option<&[u8]>,
     leaving: Option<&Departure>,
 ) -> Vec<u8> {
-    let mut out = Vec::new();
+    let copied = copy.map_or(0, <[u8]>::len);
+    let mut out = Vec::with_capacity(copied + entries.len() * ENTRY_BYTES);
     write_count(entries.len(), &mut out);
     for revision in entries {
         write_labelled(revision, &mut out);

@@ -9,6 +9,11 @@ use crate::cell::visibility::Decisions;
 use crate::error::{Error, Result};
 use crate::store::{Change, Committed, Draft, Previous};
 
+/// Cells that most steps write: head, revision, content, listing, use and change…
+const CELLS: usize = 6;
+/// …and what each of them has beside the content, about.
+const CELL_BYTES: usize = 200;
+
 /// What became of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
@@ -251,6 +256,8 @@ impl Revisions {
     ) -> Result<()> {
         let label = step.label.as_bytes();
         let (next, encoded) = head.with(revision.clone(), step.bytes)?;
+        let content = step.bytes.map_or(0, <[u8]>::len);
+        draft.reserve(CELLS, encoded.len() + content + CELLS * CELL_BYTES);
         let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);
         draft.put(HEAD, previous, Value::open(&encoded))?;
         let stored = form::revision(revision);
