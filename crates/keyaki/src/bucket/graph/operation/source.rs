@@ -50,7 +50,8 @@ pub enum Side {
 pub enum Target {
     /// Everything; each edge once.
     All,
-    /// The entities at these vertices and the edges that touch them, with the matched end. The vertices differ.
+    /// The entities at these vertices and the edges that touch them, with the matched end; a vertex that is named
+    /// twice counts once.
     Vertices(Vec<Value>),
     /// The same, for all vertices from the first to the second, both included.
     Range(Value, Value),

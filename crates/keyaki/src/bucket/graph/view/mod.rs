@@ -26,6 +26,8 @@ use definition::GroupView;
 pub struct View {
     /// By the number of the group.
     groups: Vec<Option<ShownGroup>>,
+    /// Those that are shown, by name, as they lie in a row; and whether they are of edges.
+    by_name: Vec<(GroupId, bool)>,
     /// Whether nothing is left to be done in any of them once elements are folded.
     shows_as_is: bool,
 }
@@ -84,28 +86,29 @@ impl View {
             groups[place] = Some(shown);
         }
         let shows_as_is = groups.iter().flatten().all(ShownGroup::shows_as_is);
-        Ok(Self { groups, shows_as_is })
+        let mut shown: Vec<_> = groups.iter().flatten().map(|shown| &shown.group).collect();
+        shown.sort_by_key(|group| group.name());
+        let by_name = shown.into_iter().map(|group| (group.id(), group.shape().is_edge)).collect();
+        Ok(Self { groups, by_name, shows_as_is })
     }
 
     /// The groups that are shown, all or only entities or edges; by name, as they lie in a row.
     #[must_use]
     pub fn groups_by_name(&self, edges: Option<bool>) -> Vec<GroupId> {
-        let wanted = |shown: &&ShownGroup| edges.is_none_or(|edges| edges == shown.shape.is_edge);
-        let mut groups: Vec<_> = self.shown().filter(wanted).map(|shown| &shown.group).collect();
-        groups.sort_by_key(|group| group.name());
-        groups.into_iter().map(|group| group.id()).collect()
+        let wanted = |(_, is_edge): &&(GroupId, bool)| edges.is_none_or(|edges| edges == *is_edge);
+        self.by_name.iter().filter(wanted).map(|(group, _)| *group).collect()
     }
 
     /// Whether entities are shown.
     #[must_use]
     pub fn has_entities(&self) -> bool {
-        self.shown().any(|shown| !shown.shape.is_edge)
+        self.by_name.iter().any(|(_, is_edge)| !is_edge)
     }
 
     /// Whether edges are shown.
     #[must_use]
     pub fn has_edges(&self) -> bool {
-        self.shown().any(|shown| shown.shape.is_edge)
+        self.by_name.iter().any(|(_, is_edge)| *is_edge)
     }
 
     /// The view without its entities.
@@ -114,11 +117,8 @@ impl View {
         for group in &mut self.groups {
             group.take_if(|shown| !shown.shape.is_edge);
         }
+        self.by_name.retain(|(_, is_edge)| *is_edge);
         self
-    }
-
-    fn shown(&self) -> impl Iterator<Item = &ShownGroup> {
-        self.groups.iter().flatten()
     }
 
     fn group(&self, number: u16) -> Option<&ShownGroup> {

@@ -35,11 +35,10 @@ impl Stage<Element, Element> for Viewed {
     }
 }
 
-/// What an operation is seeded with, each once.
+/// What an operation is seeded with; some of it more than once, perhaps.
 #[derive(Default)]
 struct Seeds {
     vertices: Vec<Value>,
-    known: HashSet<Value>,
     edges: Vec<EdgeId>,
 }
 
@@ -47,25 +46,19 @@ impl Seeds {
     fn add(&mut self, seed: Value) -> Result<()> {
         match seed {
             Value::Null => {}
-            Value::EntityId(vertex) => self.add_vertex(*vertex),
+            Value::EntityId(vertex) => self.vertices.push(*vertex),
             Value::EdgeId(id) => self.edges.push(*id),
             Value::Element(element) => match element.ends {
-                Ends::Vertex(vertex) => self.add_vertex(vertex),
+                Ends::Vertex(vertex) => self.vertices.push(vertex),
                 Ends::Edge { source, destination, directed, matched } => {
                     let directed = if directed { Directed::Directed } else { Directed::Undirected };
                     self.edges.push(EdgeId { source, destination, directed, matched });
                 }
             },
             Value::Walk(_) => return Err(Error::invalid("a walk is no seed")),
-            vertex => self.add_vertex(vertex),
+            vertex => self.vertices.push(vertex),
         }
         Ok(())
-    }
-
-    fn add_vertex(&mut self, vertex: Value) {
-        if self.known.insert(vertex.clone()) {
-            self.vertices.push(vertex);
-        }
     }
 }
 
@@ -133,7 +126,11 @@ impl Executor {
     /// The same at seeds that are there.
     pub(super) async fn get_elements_at(&self, query: &Query, seeds: &[Value]) -> Result<Output> {
         self.budget.holding(seeds.len() as u64)?;
-        self.around(query, self.seeds_of(seeds.iter().cloned())?).await
+        let seeds = seeds.iter().map(|seed| match seed {
+            Value::EntityId(vertex) => Value::clone(vertex),
+            other => other.clone(),
+        });
+        self.around(query, self.seeds_of(seeds)?).await
     }
 
     async fn around(&self, query: &Query, seeds: Seeds) -> Result<Output> {
@@ -169,10 +166,9 @@ impl Executor {
         if seeds.edges.is_empty() || !query.view.has_entities() {
             return Vec::new();
         }
-        let mut known = HashSet::new();
+        let mut known: HashSet<&Value> = seeds.vertices.iter().collect();
         let ends = seeds.edges.iter().flat_map(|id| [&id.source, &id.destination]);
-        let fresh = ends.filter(|end| !seeds.known.contains(*end) && known.insert(*end));
-        fresh.cloned().collect()
+        ends.filter(|end| known.insert(*end)).cloned().collect()
     }
 
     /// Edge seeds that go with the operation's directedness, and are not found from a vertex already.
@@ -180,11 +176,12 @@ impl Executor {
         if seeds.edges.is_empty() {
             return Vec::new();
         }
+        let vertices: HashSet<&Value> = seeds.vertices.iter().collect();
         let mut known = HashSet::new();
         let mut ids = Vec::new();
         for id in &seeds.edges {
             let Some(mut directed) = query.directed.and(id.directed) else { continue };
-            if seeds.known.contains(&id.source) {
+            if vertices.contains(&id.source) {
                 // Under the vertex lies all of it, but for what leaves it where that is not asked for.
                 if query.side != Side::Incoming || !directed.admits(true) {
                     continue;
@@ -227,8 +224,9 @@ impl Executor {
     }
 
     pub(super) async fn get_within(&self, query: &Query, input: Output) -> Result<Output> {
-        let seeds = self.seeds(input).await?;
-        self.get_joined(query, seeds.vertices, seeds.known).await
+        let seeds = self.seeds(input).await?.vertices;
+        let others = seeds.iter().cloned().collect();
+        self.get_joined(query, seeds, others).await
     }
 
     pub(super) async fn get_between(
