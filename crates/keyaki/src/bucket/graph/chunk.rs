@@ -127,14 +127,13 @@ impl Chunk {
         Ok(())
     }
 
-    /// The chunk, and in its place an empty one with room for as much.
-    pub fn next(&mut self) -> Self {
-        let empty = Self {
+    /// An empty chunk with room for as much.
+    pub fn another(&self) -> Self {
+        Self {
             bytes: Vec::with_capacity(self.bytes.len()),
             items: Vec::with_capacity(self.items.len()),
             scratch: Scratch::default(),
-        };
-        std::mem::replace(self, empty)
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -295,6 +294,13 @@ impl Packed {
         own.extend_from_slice(&index.to_be_bytes());
         draft.dependent(stored.space, partition, own, Write::Put(value));
         Ok(())
+    }
+
+    /// An empty chunk in the same room.
+    pub fn emptied(mut self) -> Chunk {
+        self.bytes.clear();
+        self.items.clear();
+        Chunk { bytes: self.bytes, items: self.items, scratch: Scratch::default() }
     }
 
     /// The vertex of the first key: what names the chunk if nothing else does.

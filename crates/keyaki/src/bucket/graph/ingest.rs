@@ -220,7 +220,8 @@ impl Ingest {
         let cut = Cut { number: self.writer.number(), given: self.given, text: self.text() };
         (self.given, self.bytes) = (0, 0);
         self.checks.clear();
-        let chunk = self.chunk.next();
+        let next = self.writer.spare().unwrap_or_else(|| self.chunk.another());
+        let chunk = std::mem::replace(&mut self.chunk, next);
         self.wait_until_writing(self.writing_max - 1).await?;
         let writer = Arc::clone(&self.writer);
         let write = async move { writer.write_chunk(chunk, cut).await };

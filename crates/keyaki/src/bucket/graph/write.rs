@@ -35,6 +35,8 @@ pub struct Writer {
     /// The number of the next chunk.
     next: AtomicU64,
     done: Mutex<Done>,
+    /// What the last chunk that was written leaves to another: memory that is new is slow to fill.
+    spare: Mutex<Option<Chunk>>,
     /// What the writer may read; nobody is asked about that who is not known.
     seen: Option<Mutex<Decisions>>,
 }
@@ -80,8 +82,9 @@ pub(super) struct Cut {
 
 impl Writer {
     pub(super) fn new(graph: Graph, user: Option<String>, operation: Option<Operation>) -> Self {
-        let (next, done) = (AtomicU64::new(0), Mutex::default());
-        Self { graph, user, operation, next, done, seen: None }
+        let next = AtomicU64::new(0);
+        let (done, spare) = (Mutex::default(), Mutex::default());
+        Self { graph, user, operation, next, done, spare, seen: None }
     }
 
     /// What it has done so far.
@@ -140,6 +143,11 @@ impl Writer {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// An empty chunk, where one was left.
+    pub(super) fn spare(&self) -> Option<Chunk> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Writes a chunk. One of which nothing is left has its number all the same.
     pub(super) async fn write_chunk(&self, chunk: Chunk, cut: Cut) -> Result<ChunkAnswer> {
         let Cut { number, given, text } = cut;
@@ -165,7 +173,9 @@ impl Writer {
             used.add(bucket, draft)?;
             self.note(draft, "add", &labels, operation.as_ref(), &answer)
         });
-        match committed.await? {
+        let committed = committed.await?;
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(packed.emptied());
+        match committed {
             Committed::Replayed { tid, answer: before } => {
                 let answer = replayed(&before, &answer)?;
                 self.count(Some(tid), true);
