@@ -69,7 +69,7 @@ impl MemoryEngine {
     /// A cell as a reader sees it: folded, and absent if its space doesn't keep it.
     fn seen(&self, space: Arc<Space>, state: &State, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(value) = state.cells.get(key) else { return Ok(None) };
-        let seen = Sight::new(space, self.clock().now()).see(key, value)?;
+        let seen = Sight::new(space, self.clock()).see(key, value)?;
         Ok(seen.map(Cow::into_owned))
     }
 
@@ -168,7 +168,7 @@ impl Engine for MemoryEngine {
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.spaces.usable(request.space)?;
         let (from, to) = request.key_range();
-        let (mut sight, state) = (Sight::new(space, self.clock().now()), self.state());
+        let (mut sight, state) = (Sight::new(space, self.clock()), self.state());
         let mut cells = Vec::new();
         if from < to {
             for (key, value) in state.cells.range((Bound::Included(from), Bound::Excluded(to))) {

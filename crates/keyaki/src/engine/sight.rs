@@ -11,7 +11,6 @@ use super::fold::{self, Presented};
 use super::rules::{self, Unfoldable, Verdict};
 use super::scan::{Block, CellRef};
 use super::space::Space;
-use crate::cell::value::Flags;
 use crate::cell::{HybridClock, Time, ValueRef};
 use crate::error::Result;
 
@@ -45,7 +44,7 @@ impl Space {
         cell: &CellRef<'_>,
         now: Time,
     ) -> Result<Judged<'v>> {
-        let value = match self.merges() && cell.value().flags.contains(Flags::UNFOLDED) {
+        let value = match self.folds(cell.value().flags) {
             true => match fold::presentable(self.merge.as_deref(), value)? {
                 Presented::Whole(value) => value,
                 Presented::Unfoldable(why) => return Ok(Judged::Unfoldable(why)),
@@ -85,12 +84,10 @@ pub(super) fn seen(
     key: &[u8],
     value: Vec<u8>,
 ) -> Result<Option<Vec<u8>>> {
-    if space.is_plain() {
-        // Nothing is to be judged: that it can be read is enough.
-        ValueRef::decode(&value)?;
+    if space.shows_as_is(ValueRef::decode(&value)?.flags) {
         return Ok(Some(value));
     }
-    Ok(match Sight::new(space, clock.now()).see(key, &value)? {
+    Ok(match Sight::new(space, clock).see(key, &value)? {
         Some(Cow::Owned(folded)) => Some(folded),
         Some(Cow::Borrowed(_)) => Some(value),
         None => None,
@@ -98,7 +95,9 @@ pub(super) fn seen(
 }
 
 impl Sight {
-    pub fn new(space: Arc<Space>, now: Time) -> Self {
+    /// Where no rule asks for the time, nor does this.
+    pub fn new(space: Arc<Space>, clock: &HybridClock) -> Self {
+        let now = if space.keep.is_some() { clock.now() } else { Time::ZERO };
         Self { space, now, warned: false }
     }
 
@@ -123,7 +122,7 @@ impl Sight {
     #[inline]
     pub fn show(&mut self, key: &[u8], value: &[u8], block: &mut Block) -> Result<()> {
         let cell = CellRef::decode(key, value)?;
-        if self.space.is_plain() {
+        if self.space.shows_as_is(cell.value().flags) {
             block.push(&cell);
             return Ok(());
         }

@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 
 use super::rules::{Keep, Merge, RuleSpec, Rules};
+use crate::cell::value::Flags;
 use crate::error::{Error, Result};
 
 /// Names a space. Ids are never reused; 0 is the engine's own.
@@ -142,10 +143,16 @@ impl Space {
         self.record.spec.merge.is_some()
     }
 
-    /// Whether its cells are seen just as they are stored.
+    /// Whether a cell with these flags is folded before it is seen.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
-        self.keep.is_none() && !self.merges()
+    pub fn folds(&self, flags: Flags) -> bool {
+        flags.contains(Flags::UNFOLDED) && self.merges()
+    }
+
+    /// Whether a cell with these flags is seen just as it is stored.
+    #[must_use]
+    pub fn shows_as_is(&self, flags: Flags) -> bool {
+        self.keep.is_none() && !self.folds(flags)
     }
 
     /// Refuses a space whose rules this build doesn't know: serving or changing it could show

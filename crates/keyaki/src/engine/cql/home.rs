@@ -331,7 +331,7 @@ impl Inner {
     /// A stored home cell as conditions see it.
     pub(super) fn seen<'v>(&self, key: &[u8], value: &'v [u8]) -> Result<Option<Cow<'v, [u8]>>> {
         let space = self.spaces.usable(space_of(key))?;
-        Sight::new(space, self.stamps.clock().now()).see(key, value)
+        Sight::new(space, self.stamps.clock()).see(key, value)
     }
 }
 

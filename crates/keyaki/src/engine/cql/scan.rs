@@ -178,7 +178,7 @@ pub fn begin(
         }
         Area::Split(split) => Over::Split(Box::new(Walk::of_split(space, &split, backward)?)),
     };
-    let sight = Sight::new(space.clone(), inner.stamps.clock().now());
+    let sight = Sight::new(space.clone(), inner.stamps.clock());
     let left = request.limit.unwrap_or(usize::MAX);
     Ok(Box::new(CqlScan { inner: inner.clone(), over, sight, left }))
 }

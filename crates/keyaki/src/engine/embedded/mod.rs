@@ -255,7 +255,7 @@ impl Engine for EmbeddedEngine {
 
     async fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
         let space = self.shared.spaces.usable(request.space)?;
-        scan::begin(&self.shared, space, &request, self.shared.clock.now())
+        scan::begin(&self.shared, space, &request)
     }
 
     async fn splits(&self, space: SpaceId, parts: usize) -> Result<Vec<Split>> {

@@ -14,7 +14,6 @@ use tokio::task::JoinHandle;
 use super::fault::{needs_disk, read_failed, reading};
 use super::writer::Shared;
 use super::{begin_blocking, blocking};
-use crate::cell::Time;
 use crate::engine::scan::{Block, Direction, Reading, Scan, ScanRequest};
 use crate::engine::sight::{self, Sight};
 use crate::engine::space::Space;
@@ -54,14 +53,13 @@ pub fn begin(
     shared: &Arc<Shared>,
     space: Arc<Space>,
     request: &ScanRequest,
-    now: Time,
 ) -> Result<Box<dyn Scan>> {
     let (from, to) = request.key_range();
     let left = request.limit.unwrap_or(usize::MAX);
     if from >= to || left == 0 {
         return Ok(Box::new(EmbeddedScan::Done));
     }
-    let sight = Sight::new(space, now);
+    let sight = Sight::new(space, &shared.clock);
     let mut plan = Plan { sight, direction: request.direction, reading: request.reading };
     let db = &shared.db;
     let state = db.snapshot();
