@@ -37,6 +37,7 @@
 //! | shards of an ordered view | as told | 1 | by settings, 4 |
 //! | partitions have an order | yes | yes | no |
 //! | changed rules hold | at once | at once | in other processes half a second later |
+//! | a read asks | memory | memory or the disk | another machine |
 //! | processes | one | one | any number |
 
 use std::path::Path;
@@ -94,6 +95,11 @@ pub trait Engine: Send + Sync {
     /// Over how many partitions an ordered view is spread.
     fn view_shards(&self) -> u16 {
         1
+    }
+
+    /// Whether a read asks another machine: what saves one is then worth writing twice.
+    fn reads_are_far(&self) -> bool {
+        false
     }
 
     /// Sees to it that all that follows from the latest commit of a home can be read, whoever made it.

@@ -4,7 +4,7 @@
 //!
 //! | sort | cell |
 //! |---|---|
-//! | `h` | the head: for each label, the newest revision that carries it; if that is one without a label and its content is small, a copy of it |
+//! | `h` | the head: for each label, the newest revision that carries it; where reads are far, and if that is one without a label and its content is small, a copy of it |
 //! | `m` tid | a revision: type, headers, length, whether it deletes or renames |
 //! | `c` tid | its content |
 //! | `r` tid, as text | what became of a rename to this key, until that is over |

@@ -201,7 +201,7 @@ impl Head {
         self.entries.iter().find(|revision| revision.visibility == label)
     }
 
-    /// The same with a newer revision, and as it is stored.
+    /// The same with a newer revision, and as it is stored: with a copy of its content, where that is given and small.
     pub(super) fn with(
         &self,
         revision: Revision,

@@ -255,7 +255,8 @@ impl Revisions {
         revision: &Revision,
     ) -> Result<()> {
         let label = step.label.as_bytes();
-        let (next, encoded) = head.with(revision.clone(), step.bytes)?;
+        let far = self.bucket.store().engine().reads_are_far();
+        let (next, encoded) = head.with(revision.clone(), step.bytes.filter(|_| far))?;
         let content = step.bytes.map_or(0, <[u8]>::len);
         draft.reserve(CELLS, encoded.len() + content + CELLS * CELL_BYTES);
         let previous = head.previous.as_deref().map_or(Previous::Absent, Previous::Stored);

@@ -313,6 +313,10 @@ impl Engine for CqlEngine {
         self.inner.settings.view_shards.max(1)
     }
 
+    fn reads_are_far(&self) -> bool {
+        true
+    }
+
     async fn follow_up(&self, home: &Home) -> Result<()> {
         let link = self.inner.cluster.link().await?;
         self.inner.finish_latest(link, home).await
