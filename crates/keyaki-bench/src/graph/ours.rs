@@ -173,9 +173,8 @@ impl Ours {
         Ok(self.runtime.block_on(self.engine.settle())?)
     }
 
-    /// Packs the edges into one sorted run.
-    pub fn compact(&self) -> Result<()> {
-        let space = self.graph.space(self.follows.id())?;
-        Ok(self.runtime.block_on(self.engine.compact(space))?)
+    /// Packs everything into one sorted run.
+    pub fn pack(&self) -> Result<()> {
+        Ok(self.runtime.block_on(self.engine.pack())?)
     }
 }

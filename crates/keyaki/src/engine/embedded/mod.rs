@@ -154,6 +154,19 @@ impl EmbeddedEngine {
         .await
     }
 
+    /// Packs all there is into one sorted run.
+    ///
+    /// # Errors
+    /// `Internal` if that is interrupted.
+    pub async fn pack(&self) -> Result<()> {
+        let db = self.shared.db.clone();
+        blocking(move || {
+            compact(&db, None, None);
+            Ok(())
+        })
+        .await
+    }
+
     /// Asks the writer and waits for its answer.
     async fn ask<T>(
         &self,
@@ -303,10 +316,8 @@ impl Engine for EmbeddedEngine {
         self.shared.spaces.existing(space)?;
         let db = self.shared.db.clone();
         blocking(move || {
-            let mut options = CompactOptions::default();
-            options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
             let (from, to) = key::space_range(space.0);
-            db.compact_range_opt(Some(from), to, &options);
+            compact(&db, Some(from), to);
             Ok(())
         })
         .await
@@ -354,6 +365,13 @@ fn clear_retired(db: &DB, spaces: &Spaces) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Packs a range, its lowest level too.
+fn compact(db: &DB, from: Option<Vec<u8>>, to: Option<Vec<u8>>) {
+    let mut options = CompactOptions::default();
+    options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+    db.compact_range_opt(from, to, &options);
 }
 
 /// Runs what may wait for the disk on a thread that may wait.
