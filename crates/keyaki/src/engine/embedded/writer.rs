@@ -34,6 +34,8 @@ use crate::settings::Durability;
 /// A group is closed when it has so many commits or bytes.
 const GROUP_COMMITS_MAX: usize = 512;
 const GROUP_BYTES_MAX: usize = 8 << 20;
+/// What a commit's cells have in a batch beside their bytes, about.
+const BATCH_BYTES_SPARE: usize = 64;
 /// How often a write that is held back is tried again.
 const HELD_BACK_POLL: Duration = Duration::from_millis(1);
 
@@ -230,7 +232,8 @@ impl Writer {
         if group.is_empty() {
             return;
         }
-        let mut batch = WriteBatch::default();
+        let bytes = group.iter().map(|(commit, _)| commit.bytes() + BATCH_BYTES_SPARE).sum();
+        let mut batch = WriteBatch::with_capacity_bytes(bytes);
         let mut overlay = Overlay::new();
         let mut outcomes = Vec::with_capacity(group.len());
         for (index, (commit, _)) in group.iter().enumerate() {
