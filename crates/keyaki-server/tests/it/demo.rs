@@ -1,7 +1,8 @@
 //! `keyaki serve --demo`: what it prints works as it is printed.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -12,16 +13,23 @@ fn between<'a>(line: &'a str, before: &str, after: &str) -> &'a str {
     line.split_once(before).and_then(|(_, rest)| rest.split_once(after)).expect(line).0
 }
 
-#[test]
-fn the_graph_of_the_demo_answers_what_it_is_asked() {
+/// A demo under way, and what it told until it was ready.
+fn demo(arguments: &[&OsStr]) -> (Child, Vec<String>) {
     let mut child = program()
         .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+        .args(arguments)
         .env("KEYAKI_ADMIN_TOKEN", "admin-token-of-this-test")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    let told = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    (child, told)
+}
+
+#[test]
+fn the_graph_of_the_demo_answers_what_it_is_asked() {
+    let (mut child, told) = demo(&[]);
     let command = told.iter().find(|line| line.contains("/graph/operations/execute")).unwrap();
     let question = between(command, "-d '", "'");
     let address = between(command, "' http", "execute");
@@ -52,15 +60,7 @@ fn a_demo_in_a_store_that_stays_says_so() {
     let config = dir.path().join("keyaki.toml");
     let backend = format!("[backend.embedded.real]\ndata = {:?}\n", dir.path().join("real"));
     std::fs::write(&config, backend).unwrap();
-    let mut child = program()
-        .args(["serve", "--demo", "--listen", "127.0.0.1:0", "--config"])
-        .arg(&config)
-        .env("KEYAKI_ADMIN_TOKEN", "admin-token-of-this-test")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let told: Vec<String> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
+    let (mut child, told) = demo(&["--config".as_ref(), config.as_ref()]);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(told[1], "The demo is written to embedded/real, and stays there.");
