@@ -4,7 +4,6 @@
 //! speed it leaves to others. Its clock and its number of view shards can be set, so that tests
 //! meet what other engines do.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,7 @@ use async_trait::async_trait;
 
 use super::commit::{Sealed, StoredWrite, space_of};
 use super::scan::{Block, CellRef, Direction, Scan, ScanRequest, Split};
-use super::sight::Sight;
+use super::sight::{self, Sight};
 use super::space::{BucketId, Space, SpaceId, SpaceRecord, SpaceSpec, Spaces};
 use super::sweep::Condemned;
 use super::{Commit, Engine, Measure, Outcome, RuleSpec, Rules, Stamps, Swept, fold};
@@ -69,8 +68,7 @@ impl MemoryEngine {
     /// A cell as a reader sees it: folded, and absent if its space doesn't keep it.
     fn seen(&self, space: Arc<Space>, state: &State, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(value) = state.cells.get(key) else { return Ok(None) };
-        let seen = Sight::new(space, self.clock()).see(key, value)?;
-        Ok(seen.map(Cow::into_owned))
+        sight::seen(space, self.clock(), key, value.clone())
     }
 
     fn apply(&self, state: &mut State, commit: &Sealed) -> Result<()> {
