@@ -108,7 +108,7 @@ async fn serve(wanted: Wanted, config: Config, out: &mut impl Write) -> Result<V
     Ok(Verdict::Sound)
 }
 
-/// Waits for the default backend: a cluster that is away now is not away for good.
+/// Opens the catalog once its backend can be reached: a cluster that is away now is not away for good.
 async fn open_catalog(backends: Backends) -> keyaki::Result<Catalog> {
     loop {
         match backends.default_store().await {
