@@ -17,8 +17,8 @@ const MEMTABLES: usize = 3;
 pub fn options(settings: &EmbeddedSettings) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
-    options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
-    options.set_track_and_verify_wals_in_manifest(true);
+    options.set_recycle_log_file_num(MEMTABLES - 1);
+    options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     options.set_block_based_table_factory(&tables(settings));
     let memtable = settings.write_memory_bytes / MEMTABLES;
     options.set_write_buffer_size(memtable);
@@ -32,6 +32,9 @@ pub fn options(settings: &EmbeddedSettings) -> Options {
     };
     options.set_compression_type(above);
     options.set_bottommost_compression_type(last);
+    if last == DBCompressionType::Zstd {
+        options.set_bottommost_compression_options(-14, 1, 0, 0, true);
+    }
     options.set_target_file_size_base(64 << 20);
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     options.set_max_background_jobs(cores.clamp(2, 16) as i32);

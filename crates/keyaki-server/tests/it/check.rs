@@ -253,8 +253,8 @@ async fn damaged_lists_are_found() {
     flip(&spaces, 70);
     std::fs::remove_file(folder.path().join("db/CURRENT")).unwrap();
     check(folder.path()).expect(1, &["NOT SOUND", "CURRENT"]);
-    std::fs::write(folder.path().join("KEYAKI"), "keyaki format 3\n").unwrap();
-    check(folder.path()).expect(2, &["format=3"]);
+    std::fs::write(folder.path().join("KEYAKI"), "keyaki format 4\n").unwrap();
+    check(folder.path()).expect(2, &["format=4"]);
 }
 
 #[tokio::test]

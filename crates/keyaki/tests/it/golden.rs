@@ -271,7 +271,7 @@ async fn files() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path()).await;
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
-    assert_eq!(read("KEYAKI"), "keyaki format 2\n");
+    assert_eq!(read("KEYAKI"), "keyaki format 3\n");
     assert_eq!(read("LOCK"), "keyaki lock\n");
     let spaces = read("SPACES");
     let (first, lines) = spaces.split_once('\n').unwrap();

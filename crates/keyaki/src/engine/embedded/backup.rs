@@ -11,15 +11,20 @@ use rocksdb::DB;
 use rocksdb::checkpoint::Checkpoint;
 
 use super::directory::{Directory, create_directory, failed, sync_directory};
+use super::log;
 use crate::error::{Error, Result};
 
 /// Copies the running store to `to`, which must not be there yet.
 pub fn backup(db: &DB, directory: &Directory, to: &Path) -> Result<()> {
     refuse_existing(to)?;
     create_directory(to).map_err(|e| failed("create directory", to, e))?;
-    let checkpoint = Checkpoint::new(db).and_then(|c| c.create_checkpoint(to.join("db")));
-    checkpoint
-        .map_err(|e| Error::unavailable("backup failed").with("to", to.display()).because(e))?;
+    let cells = to.join("db");
+    let incomplete = || Error::unavailable("backup failed").with("to", to.display());
+    // It writes out what is in memory first, so that the log holds later commits only.
+    Checkpoint::new(db)
+        .and_then(|checkpoint| checkpoint.create_checkpoint(&cells))
+        .map_err(|e| incomplete().because(e))?;
+    log::end_copy(&cells).map_err(|e| incomplete().because(e))?;
     // The list of spaces comes after the cells: it may know more spaces than they use, never
     // fewer.
     directory.copy_lists(to)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use rocksdb::{DB, ReadOptions};
+use rocksdb::{DB, DBRecoveryMode, ReadOptions};
 
 use super::directory::Directory;
 use super::fault::{open_failed, reading};
@@ -85,7 +85,9 @@ impl Inspection {
         let spaces = Arc::new(Spaces::new(directory.read_spaces()?, rules));
         let log = recovery::verify(&directory.db())?;
         let clock = Arc::new(HybridClock::new(Arc::new(SystemWallClock)));
-        let options = options::options(&EmbeddedSettings::default(), &spaces, &clock);
+        let mut options = options::options(&EmbeddedSettings::default(), &spaces, &clock);
+        // The logs' tails stay, and all that is in no tail can be read.
+        options.set_wal_recovery_mode(DBRecoveryMode::SkipAnyCorruptedRecord);
         let db = DB::open_for_read_only(&options, directory.db(), false)
             .map_err(|e| open_failed(e).with("dir", dir.display()))?;
         Ok(Self { db, spaces, directory, log })
@@ -159,7 +161,7 @@ impl Inspection {
             unchecked: unchecked.collect(),
             log_files: self.log.files,
             log_records: self.log.records,
-            log_torn_bytes: self.log.torn_tail.as_ref().map_or(0, |torn| torn.bytes),
+            log_torn_bytes: self.log.torn_bytes,
             problems: walk.problems,
         }
     }

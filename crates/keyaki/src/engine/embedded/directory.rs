@@ -2,7 +2,7 @@
 //!
 //! | name | content |
 //! |---|---|
-//! | `KEYAKI` | one line, `keyaki format 2`; written last when a store is made |
+//! | `KEYAKI` | one line, `keyaki format 3`; written last when a store is made |
 //! | `LOCK` | held by the one process that has the store open |
 //! | `SPACES` | a line with a checksum, then a JSON line per space; replaced as a whole |
 //! | `db/` | RocksDB's own files |
@@ -19,7 +19,7 @@ use crate::engine::space::SpaceRecord;
 use crate::error::{Error, Result};
 
 /// The directory format this build reads and writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MARK: &str = "KEYAKI";
 const MARK_PREFIX: &str = "keyaki format ";

@@ -1,7 +1,7 @@
 //! Durability `interval`: a thread that syncs the log every so often.
 
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -26,8 +26,12 @@ impl Flusher {
             .spawn(move || {
                 loop {
                     let last = stopped.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
-                    if let Err(error) = shared.db.flush_wal(true) {
-                        shared.write_failed(error);
+                    {
+                        let _alone =
+                            shared.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+                        if let Err(error) = shared.db.flush_wal(true) {
+                            shared.write_failed(error);
+                        }
                     }
                     if last || shared.stopped.get().is_some() {
                         return;

@@ -3,13 +3,15 @@
 //! A sync costs the same for one commit and for fifty. Callers who were just answered are likely to come back, so it
 //! waits a quarter as long as the last group took, unless as many are there as in the last two groups together. Whoever
 //! commits alone never waits; of those who commit at once, half would have missed the group and waited for the next.
-//! Where the disk is slow, a quarter is time enough for them to come back; where it is quick, what counts is that the
-//! writer works while the next commits are made, and not after it.
+//! Where the disk is slow, a quarter is time enough for them to come back. Where it is quick, the writer had better work
+//! while the next commits are made, and a thread sleeps longer than it was told.
 
 use std::time::Duration;
 
 /// The longest wait, however slow the disk is.
 const WAIT_MAX: Duration = Duration::from_millis(1);
+/// The shortest that is worth it.
+const WAIT_MIN: Duration = Duration::from_micros(200);
 
 /// What the last groups were like.
 #[derive(Debug, Default)]
@@ -23,8 +25,9 @@ pub struct Pace {
 impl Pace {
     /// How long to wait before so many are written.
     pub fn wait_with(&self, waiting: usize) -> Duration {
-        match waiting < self.expected() {
-            true => (self.took / 4).min(WAIT_MAX),
+        let wait = (self.took / 4).min(WAIT_MAX);
+        match waiting < self.expected() && wait >= WAIT_MIN {
+            true => wait,
             false => Duration::ZERO,
         }
     }
@@ -50,7 +53,7 @@ mod tests {
     #[test]
     fn who_commits_alone_never_waits_and_others_but_a_little() {
         let mut pace = Pace::default();
-        let sync = Duration::from_micros(300);
+        let sync = Duration::from_millis(3);
         assert_eq!(pace.wait_with(1), Duration::ZERO);
         pace.note(1, sync);
         pace.note(1, sync);
@@ -61,5 +64,7 @@ mod tests {
         assert_eq!(pace.wait_with(7), Duration::ZERO);
         pace.note(2, Duration::from_secs(9));
         assert_eq!(pace.wait_with(1), WAIT_MAX);
+        pace.note(2, Duration::from_micros(300));
+        assert_eq!(pace.wait_with(1), Duration::ZERO);
     }
 }

@@ -1,10 +1,11 @@
-//! Before RocksDB reads its manifest and replays its log: a torn tail is cut off, any other damage
-//! is refused with its file and offset. Left to itself RocksDB names neither, and may take damage
-//! for a torn tail.
+//! Before RocksDB reads its manifest and replays its log: a torn tail and an older log's remains are
+//! cut off, any other damage is refused with its file and offset. Left to itself RocksDB names
+//! neither, and takes damage for the end.
 
+use std::io;
 use std::path::Path;
 
-use super::log::{self, LogDamage, LogSummary};
+use super::log::{self, LogDamage, LogSummary, Part};
 use crate::error::{Error, Result};
 
 /// Reads the manifest and all logs in `db`, and changes nothing.
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `Corrupt` if one is damaged anywhere but in its unfinished tail.
 pub fn verify(db: &Path) -> Result<LogSummary> {
-    let verified = log::verify_manifest(db).and_then(|()| log::verify_logs(db));
+    let verified = log::verify_manifest(db).and_then(|first| log::verify_logs(db, first));
     verified.map_err(|damage| match damage {
         LogDamage::Damaged { file, offset, reason } => Error::corrupt("log is damaged")
             .with("file", file.display())
@@ -27,15 +28,22 @@ pub fn verify(db: &Path) -> Result<LogSummary> {
 /// Makes the logs ready to be replayed.
 ///
 /// # Errors
-/// As [`verify`]; `Unavailable` if the tail can't be cut.
+/// As [`verify`]; `Unavailable` if a log can't be changed.
 pub fn recover(db: &Path) -> Result<()> {
-    if let Some(torn) = verify(db)?.torn_tail {
-        log::cut(&torn).map_err(|e| {
-            Error::unavailable("torn log tail can't be cut")
-                .with("file", torn.file.display())
-                .because(e)
-        })?;
-        tracing::info!(file = %torn.file.display(), torn.offset, torn.bytes, "cut a torn log tail");
+    let LogSummary { tails, strays, .. } = verify(db)?;
+    for stray in strays {
+        stray.blank().map_err(|e| unready(&stray, e))?;
+    }
+    for tail in tails {
+        tail.cut().map_err(|e| unready(&tail, e))?;
+        tracing::info!(file = %tail.file.display(), tail.offset, tail.bytes, "cut a log's tail");
     }
     Ok(())
+}
+
+fn unready(part: &Part, why: io::Error) -> Error {
+    Error::unavailable("log can't be made ready")
+        .with("file", part.file.display())
+        .with("offset", part.offset)
+        .because(why)
 }

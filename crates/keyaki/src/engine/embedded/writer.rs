@@ -79,7 +79,8 @@ pub struct Shared {
     /// Held while the list of spaces changes.
     pub listing: Mutex<()>,
     /// Held while files are ingested, and while a backup is taken: it has the tables of one
-    /// moment and the log of a later one, and what is ingested in between would be in neither.
+    /// moment and the log of a later one, and what is ingested in between would be in neither. And
+    /// while the log is synced beside commits, which cuts one that is full: a backup may be reading it.
     pub ingesting: Mutex<()>,
     /// Why writing has stopped, once it has.
     pub stopped: OnceLock<String>,
@@ -232,20 +233,20 @@ impl Writer {
         if group.is_empty() {
             return;
         }
-        let bytes = group.iter().map(|(commit, _)| commit.bytes() + BATCH_BYTES_SPARE).sum();
-        let mut batch = WriteBatch::with_capacity_bytes(bytes);
+        let mut accepted = Vec::with_capacity(group.len());
         let mut overlay = Overlay::new();
         let mut outcomes = Vec::with_capacity(group.len());
         for (index, (commit, _)) in group.iter().enumerate() {
             let outcome = self.decide(commit, &overlay);
             if matches!(outcome, Ok(Outcome::Done)) {
-                fill(&mut batch, commit);
+                accepted.push(commit);
                 if index + 1 < group.len() {
                     overlay.extend(commit.watched_writes());
                 }
             }
             outcomes.push(outcome);
         }
+        let batch = batch_of(&accepted);
         let begun = Instant::now();
         let written = if batch.is_empty() { Ok(()) } else { self.write_if_room(batch) };
         self.pace.note(group.len(), begun.elapsed());
@@ -430,14 +431,24 @@ pub fn clearing(space: SpaceId) -> WriteBatch {
     batch
 }
 
-fn fill(batch: &mut WriteBatch, commit: &Sealed) {
-    for (key, write) in commit.writes() {
+/// All that the commits write, by rising key: the memtable finds a place soonest near the last one. What the same cell
+/// gets twice stays in order.
+fn batch_of(commits: &[&Sealed]) -> WriteBatch {
+    let bytes = commits.iter().map(|commit| commit.bytes() + BATCH_BYTES_SPARE).sum();
+    let mut batch = WriteBatch::with_capacity_bytes(bytes);
+    let mut writes = Vec::with_capacity(commits.iter().map(|commit| commit.len()).sum());
+    writes.extend(commits.iter().flat_map(|commit| commit.writes()));
+    if commits.len() > 1 {
+        writes.sort_by_key(|(key, _)| *key);
+    }
+    for (key, write) in writes {
         match write {
             StoredWrite::Put(value) => batch.put(key, value),
             StoredWrite::Delete => batch.delete(key),
             StoredWrite::Merge(operand) => batch.merge(key, operand),
         }
     }
+    batch
 }
 
 /// The group's failure, told to each of its commits.

@@ -23,8 +23,9 @@ const GRAVE: &str = "KEYAKI_RECORDER_GRAVE";
 #[test]
 fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
     let recorder = Recorder::compile();
-    let [new, old] = recorder.both_runs().map(|[events, _]| events);
+    let [(new, over), (old, _)] = recorder.both_runs().map(|run| (run.events, run.overwrites));
     assert!(new > 300 && old > 100, "the recorder saw both runs: {new} and {old} events");
+    assert!(over > 10, "logs are written over: {over} pages");
     for at in sample(&mut chance(), new + old, 150) {
         let tail = ["lost", "half", "zeros"][at as usize % 3];
         let names = ["lost", "kept"][at as usize / 3 % 2];
@@ -45,7 +46,7 @@ fn a_power_cut_at_any_moment_loses_nothing_acknowledged() {
 #[test]
 fn a_failed_sync_stops_writing_and_loses_nothing_acknowledged() {
     let recorder = Recorder::compile();
-    let [new, old] = recorder.both_runs().map(|[_, syncs]| syncs);
+    let [new, old] = recorder.both_runs().map(|run| run.syncs);
     assert!(new > 80 && old > 40, "the recorder saw both runs: {new} and {old} syncs");
     for at in sample(&mut chance(), new + old, 100) {
         let disk = if at < new { Disk::New } else { Disk::Used };
@@ -72,6 +73,14 @@ pub enum Disk {
 /// The compiled recorder, in a folder with a folder for each run.
 pub struct Recorder(tempfile::TempDir);
 
+/// What the recorder saw in a run.
+struct Counts {
+    events: u64,
+    syncs: u64,
+    /// Pages written over.
+    overwrites: u64,
+}
+
 /// What a run of the child has left.
 pub struct Run<'a>(&'a Path);
 
@@ -89,7 +98,7 @@ impl Recorder {
     }
 
     /// Runs the child on a new disk and again on what that left, and keeps what the first left.
-    fn both_runs(&self) -> [[u64; 2]; 2] {
+    fn both_runs(&self) -> [Counts; 2] {
         let run = self.run(Disk::New, &[]);
         let new = run.counts();
         directory::copy(&run.disk(), &self.used());
@@ -150,11 +159,11 @@ impl Run<'_> {
         self.0.join("journal")
     }
 
-    /// Events and syncs of the run.
-    fn counts(&self) -> [u64; 2] {
+    fn counts(&self) -> Counts {
         let counts = fs::read_to_string(self.grave().join("counts")).unwrap();
-        let (events, syncs) = counts.trim().split_once(' ').unwrap();
-        [events, syncs].map(|count| count.parse().unwrap())
+        let mut counts = counts.split_whitespace().map(|count| count.parse().unwrap());
+        let [events, syncs, overwrites] = std::array::from_fn(|_| counts.next().unwrap());
+        Counts { events, syncs, overwrites }
     }
 
     /// Demands all that was acknowledged, and goes on writing.
@@ -200,7 +209,7 @@ pub fn wish(what: &str) {
 async fn go_through(workload: &Workload, journal: &Journal) {
     for number in 0..18 {
         let load = match number {
-            2 => Load::Large,
+            2 | 8 | 12 => Load::Large,
             5 | 9 | 13 | 16 => Load::Bulk,
             _ => Load::Small,
         };

@@ -11,9 +11,10 @@
  * itself, by making GRAVE/cut. The exit code is then 86, and GRAVE/counts says how many events and
  * syncs there were.
  *
- * It relies on how the engine writes: files only grow, or are replaced by renaming. So the state of
- * a file is one number, the length that was synced. Syncs don't reach the disk: the recorder is the
- * disk. Not modelled: names inside bulk/, which is emptied at every start, and folders removed; and an
+ * It relies on how the engine writes: files grow, are written over, or are replaced by renaming. So
+ * the state of a file is the length that was synced, and what unsynced pages below it held before;
+ * of those, `half` brings back every second one and `zeros` the others. Syncs don't reach the disk:
+ * the recorder is the disk. Not modelled: names inside bulk/, which is emptied at every start, and folders removed; and an
  * unsynced truncation is taken for durable. */
 
 #define _GNU_SOURCE
@@ -33,10 +34,14 @@
 #define REAL(name) ((__typeof__(&name))real(#name))
 #define FILES_MAX 4096
 #define CHANGES_MAX 8192
+#define PAGE 4096
 #define EXIT_CUT 86
 
 /* A file that was opened for writing. Its own descriptor reaches it under any name. */
 struct file { dev_t dev; ino_t ino; int fd; off_t synced; int unsafe; };
+
+/* What a page held that was written over and not synced since. */
+struct page { struct file *file; off_t at; ssize_t length; char before[PAGE]; struct page *next; };
 
 /* A change of names whose directory was not synced since. */
 enum kind { MADE, FOLDER, RENAMED, REMOVED };
@@ -44,9 +49,10 @@ struct change { enum kind kind; char dir[PATH_MAX], at[PATH_MAX], from[PATH_MAX]
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file files[FILES_MAX];
+static struct page *pages;
 static struct change *changes[CHANGES_MAX];
 static int file_count, change_count, grave_count;
-static long event_count, sync_count;
+static long event_count, sync_count, overwrite_count;
 static int next_sync_fails;
 
 static void *real(const char *name) {
@@ -105,6 +111,10 @@ static void say(const char *name, const char *text) {
 /* Bytes that were not synced go, or half of them do, or they read as zeros. */
 static void forget_bytes(struct file *file, const char *tail) {
     struct stat stat;
+    int parity = !strcmp(tail, "half") ? 0 : !strcmp(tail, "zeros") ? 1 : -1;
+    for (struct page *page = pages; page; page = page->next)
+        if (page->file == file && (parity < 0 || page->at / PAGE % 2 == parity)
+            && REAL(pwrite)(file->fd, page->before, page->length, page->at) != page->length) abort();
     if (fstat(file->fd, &stat) || stat.st_size <= file->synced) return;
     off_t kept = file->synced;
     if (!strcmp(tail, "half")) kept += (stat.st_size - file->synced) / 2;
@@ -123,8 +133,8 @@ static void undo(struct change *change) {
 
 /* Called with the lock held, so that no other thread changes anything any more. */
 static void cut(void) {
-    char counts[64];
-    snprintf(counts, sizeof counts, "%ld %ld\n", event_count, sync_count);
+    char counts[96];
+    snprintf(counts, sizeof counts, "%ld %ld %ld\n", event_count, sync_count, overwrite_count);
     say("counts", counts);
     for (int i = 0; i < file_count; i++) forget_bytes(&files[i], setting("KEYAKI_RECORDER_TAIL"));
     if (strcmp(setting("KEYAKI_RECORDER_NAMES"), "kept"))
@@ -191,23 +201,72 @@ static int open_recorded(const char *path, int flags, mode_t mode) {
 OPEN(open)
 OPEN(open64)
 
-#define WRITE(name, parameters, arguments)                             \
+static struct page **page_of(struct file *file, off_t at) {
+    struct page **page = &pages;
+    while (*page && ((*page)->file != file || (*page)->at != at)) page = &(*page)->next;
+    return page;
+}
+
+/* Keeps what is about to be written over. */
+static void keep(struct file *file, off_t from, size_t length) {
+    struct stat stat;
+    if (fstat(file->fd, &stat)) abort();
+    off_t to = from + (off_t)length < stat.st_size ? from + (off_t)length : stat.st_size;
+    for (off_t at = from / PAGE * PAGE; from < to && at < to; at += PAGE) {
+        if (*page_of(file, at)) continue;
+        struct page *page = calloc(1, sizeof *page);
+        if (!page) abort();
+        page->file = file;
+        page->at = at;
+        page->length = pread(file->fd, page->before, PAGE, at);
+        page->next = pages;
+        pages = page;
+        overwrite_count++;
+    }
+}
+
+static void let_go(struct file *file) {
+    for (struct page **at = &pages; *at;) {
+        struct page *page = *at;
+        if (page->file != file) { at = &page->next; continue; }
+        *at = page->next;
+        free(page);
+    }
+}
+
+static off_t place(int fd) {
+    return fcntl(fd, F_GETFL) & O_APPEND ? lseek(fd, 0, SEEK_END) : lseek(fd, 0, SEEK_CUR);
+}
+
+static size_t length_of(const struct iovec *parts, int count) {
+    size_t length = 0;
+    while (count--) length += parts[count].iov_len;
+    return length;
+}
+
+#define WRITE(name, parameters, arguments, from, bytes_written)        \
     ssize_t name parameters {                                          \
         pthread_mutex_lock(&lock);                                     \
-        if (file_of(fd)) event();                                      \
+        struct file *file = file_of(fd);                               \
+        if (file) event();                                             \
+        if (file) keep(file, from, bytes_written);                     \
         ssize_t written = REAL(name) arguments;                        \
         end();                                                         \
         return written;                                                \
     }
-WRITE(write, (int fd, const void *bytes, size_t length), (fd, bytes, length))
-WRITE(writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))
-WRITE(pwrite, (int fd, const void *bytes, size_t length, off_t at), (fd, bytes, length, at))
+WRITE(write, (int fd, const void *bytes, size_t length), (fd, bytes, length), place(fd), length)
+WRITE(writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), place(fd),
+      length_of(parts, count))
+WRITE(pwrite, (int fd, const void *bytes, size_t length, off_t at), (fd, bytes, length, at), at,
+      length)
 
 /* The kernel tells of bytes it could not write once, and then takes them for written. */
 static int sync_file(struct file *file, int fails) {
     struct stat stat;
     file->unsafe |= fails;
-    if (!fstat(file->fd, &stat) && !file->unsafe) file->synced = stat.st_size;
+    if (fstat(file->fd, &stat) || file->unsafe) return fails;
+    file->synced = stat.st_size;
+    let_go(file);
     return fails;
 }
 

@@ -34,9 +34,9 @@ fn assert_refused(dir: &Path, kind: Kind) -> keyaki::Error {
 async fn a_newer_format_is_refused_untouched() {
     let dir = TempDir::new().unwrap();
     make(dir.path()).await;
-    fs::write(dir.path().join("KEYAKI"), "keyaki format 3\n").unwrap();
+    fs::write(dir.path().join("KEYAKI"), "keyaki format 4\n").unwrap();
     let refused = assert_refused(dir.path(), Kind::Unsupported);
-    assert_eq!(refused.context("format"), Some("3"));
+    assert_eq!(refused.context("format"), Some("4"));
     assert_eq!(refused.context("dir"), dir.path().to_str());
 }
 

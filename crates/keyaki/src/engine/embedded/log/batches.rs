@@ -1,14 +1,16 @@
 //! Puts the records of the logs together to batches, and checks that they follow on one another.
 //!
-//! A batch is a Full, or a First, Middles and a Last, and begins with the sequence number of its
-//! first change and the count of its changes. All of it has passed its checksum: what is out of
-//! order here was lost or misplaced as a whole.
+//! A batch is a Full, or a First, Middles and a Last. In a write-ahead log it begins with the
+//! sequence number of its first change and the count of its changes; in a manifest it is a change
+//! itself. All of it has passed its checksum: what is out of order here was lost or misplaced as a
+//! whole.
 
 use super::record::Kind;
 use super::walk::Break;
 
-/// The sequence number and the count: 8 and 4 bytes.
-const START: usize = 12;
+/// What is looked at of a batch: its sequence number and count are 12 bytes, and a change to the
+/// manifest says in no more than this which logs are needed.
+const START: usize = 128;
 
 /// The batches of all logs so far.
 #[derive(Debug, Default)]
@@ -47,16 +49,23 @@ impl History {
         if self.link == Link::Same { self.next } else { self.last }
     }
 
-    /// Ingested files take numbers too, so a gap is no sign of loss in itself. But what follows an
-    /// unfinished record has the number which that failed write didn't use up, or batches are gone.
+    /// Files that are ingested take numbers, too, just after a batch of one change that is written for
+    /// them. All others follow on one another; a commit has two changes at least.
+    fn most(&self) -> u64 {
+        if self.next - self.last <= 1 { u64::MAX } else { self.next }
+    }
+
     fn add(&mut self, offset: u64, start: Start) -> Result<(), Break> {
         let (sequence, count) =
             start.parse().ok_or(Break::Damaged(offset, "a record too short for a batch"))?;
         if sequence < self.least() {
             return Err(Break::Damaged(offset, "sequence numbers don't rise"));
         }
-        if self.link == Link::Torn && sequence > self.next {
-            return Err(Break::Missing);
+        if sequence > self.most() {
+            return Err(match self.link {
+                Link::Same => Break::Damaged(offset, "batches before it are missing"),
+                Link::Earlier | Link::Torn => Break::Missing,
+            });
         }
         self.last = sequence;
         self.next = sequence.saturating_add(u64::from(count));
@@ -67,11 +76,16 @@ impl History {
 
 /// The batches of one log.
 pub struct Batches<'a> {
-    history: &'a mut History,
+    book: Book<'a>,
     /// The batch whose First has been read, and not its Last.
     open: Option<(u64, Start)>,
-    /// What is compressed has no sequence number we could read, and the manifest's have none.
-    unnumbered: bool,
+}
+
+/// What batches are entered in.
+enum Book<'a> {
+    Commits(&'a mut History),
+    /// The first log that the manifest needs.
+    Changes(&'a mut u64),
 }
 
 impl<'a> Batches<'a> {
@@ -79,11 +93,12 @@ impl<'a> Batches<'a> {
         if history.link == Link::Same {
             history.link = Link::Earlier;
         }
-        Self { history, open: None, unnumbered: false }
+        Self { book: Book::Commits(history), open: None }
     }
 
-    pub fn unnumbered(history: &'a mut History) -> Self {
-        Self { history, open: None, unnumbered: true }
+    /// Those of a manifest, which say which log is the first that is needed.
+    pub fn of_manifest(first_log: &'a mut u64) -> Self {
+        Self { book: Book::Changes(first_log), open: None }
     }
 
     /// Where the batch starts that has no end yet.
@@ -93,7 +108,10 @@ impl<'a> Batches<'a> {
 
     /// The least sequence number that the next batch of this log may have.
     pub fn least(&self) -> u64 {
-        if self.unnumbered { 0 } else { self.history.least() }
+        match &self.book {
+            Book::Commits(history) => history.least(),
+            Book::Changes(_) => 0,
+        }
     }
 
     /// The record at `offset`.
@@ -110,11 +128,6 @@ impl<'a> Batches<'a> {
                 Ok(())
             }
             (Kind::Last, Some((first, start))) => self.close(first, start.and(payload)),
-            (Kind::Compression, None) => {
-                self.unnumbered = true;
-                Ok(())
-            }
-            (Kind::Note, None) => Ok(()),
             (Kind::Middle | Kind::Last, None) => {
                 Err(Break::Damaged(offset, "the end of a batch without its start"))
             }
@@ -125,30 +138,104 @@ impl<'a> Batches<'a> {
     }
 
     fn close(&mut self, offset: u64, start: Start) -> Result<(), Break> {
-        self.history.count += 1;
-        if self.unnumbered { Ok(()) } else { self.history.add(offset, start) }
+        match &mut self.book {
+            Book::Commits(history) => {
+                history.count += 1;
+                history.add(offset, start)
+            }
+            Book::Changes(first_log) => {
+                **first_log = start.first_log().max(**first_log);
+                Ok(())
+            }
+        }
     }
 }
 
 /// The first bytes of a batch, which may come from several records.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Start {
     bytes: [u8; START],
     length: usize,
 }
 
+impl Default for Start {
+    fn default() -> Self {
+        Self { bytes: [0; START], length: 0 }
+    }
+}
+
 impl Start {
     fn and(mut self, payload: &[u8]) -> Self {
-        for (to, from) in self.bytes[self.length..].iter_mut().zip(payload) {
-            *to = *from;
-            self.length += 1;
-        }
+        let room = &mut self.bytes[self.length..];
+        let taken = payload.len().min(room.len());
+        room[..taken].copy_from_slice(&payload[..taken]);
+        self.length += taken;
         self
     }
 
-    fn parse(self) -> Option<(u64, u32)> {
-        let (sequence, count) = self.bytes.split_first_chunk::<8>()?;
-        let count = count.first_chunk::<4>().filter(|_| self.length == START)?;
-        Some((u64::from_le_bytes(*sequence), u32::from_le_bytes(*count)))
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
+
+    fn parse(self) -> Option<(u64, u32)> {
+        let (sequence, rest) = self.bytes().split_first_chunk()?;
+        Some((u64::from_le_bytes(*sequence), u32::from_le_bytes(*rest.first_chunk()?)))
+    }
+
+    /// The first log that is needed after this change to the manifest, or 0 if it says nothing of it.
+    fn first_log(self) -> u64 {
+        let (mut rest, mut first) = (self.bytes(), 0);
+        while let Some(field) = Field::read(&mut rest) {
+            if let Field::FirstLog(number) = field {
+                first = number.max(first);
+            }
+        }
+        first
+    }
+}
+
+/// What RocksDB's `db/version_edit.cc` puts first into a change to the manifest.
+enum Field {
+    FirstLog(u64),
+    Other,
+}
+
+impl Field {
+    const COMPARATOR: u64 = 1;
+    const LOG_NUMBER: u64 = 2;
+    const NEXT_FILE_NUMBER: u64 = 3;
+    const PREVIOUS_LOG_NUMBER: u64 = 9;
+    const MIN_LOG_NUMBER_TO_KEEP: u64 = 10;
+    const MAX_COLUMN_FAMILY: u64 = 203;
+    const STORE_ID: u64 = 8193;
+
+    /// Nothing at the end, or at a field that comes behind these.
+    fn read(rest: &mut &[u8]) -> Option<Self> {
+        match varint(rest)? {
+            Self::LOG_NUMBER | Self::MIN_LOG_NUMBER_TO_KEEP => varint(rest).map(Self::FirstLog),
+            Self::NEXT_FILE_NUMBER | Self::PREVIOUS_LOG_NUMBER | Self::MAX_COLUMN_FAMILY => {
+                varint(rest).map(|_| Self::Other)
+            }
+            Self::COMPARATOR | Self::STORE_ID => {
+                let length = varint(rest)?.try_into().ok()?;
+                *rest = rest.split_at_checked(length)?.1;
+                Some(Self::Other)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A number in groups of seven bits, the lowest first.
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (&byte, behind) = rest.split_first()?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }

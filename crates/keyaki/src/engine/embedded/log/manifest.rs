@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 use super::LogDamage;
 use super::walk::{self, Break};
 
-/// Reads the manifest of the store in `db`, and changes nothing.
+/// Reads the manifest of the store in `db`, and changes nothing. Answers the number of the first
+/// write-ahead log that is needed: all that those before it hold is in tables.
 ///
 /// # Errors
 /// The first damaged place, or the file that couldn't be read.
-pub fn verify_manifest(db: &Path) -> Result<(), LogDamage> {
+pub fn verify_manifest(db: &Path) -> Result<u64, LogDamage> {
     let file = current(db)?;
     let manifest = File::open(&file).map_err(|source| unreadable(&file, source))?;
-    match walk::walk_unnumbered(manifest) {
-        Ok(_) => Ok(()),
+    match walk::walk_manifest(manifest) {
+        Ok(first_log) => Ok(first_log),
         Err(Break::Damaged(offset, reason)) => Err(LogDamage::Damaged { file, offset, reason }),
         Err(Break::Missing) => unreachable!("only numbered batches can be missed"),
         Err(Break::Io(source)) => Err(LogDamage::Io { file, source }),

@@ -1,48 +1,76 @@
-//! The physical records of a write-ahead log, as RocksDB's `db/log_format.h` lays them down.
+//! The physical records of RocksDB's logs, as its `db/log_format.h` lays them down.
 //!
-//! | bytes | field                                                       |
-//! |-------|-------------------------------------------------------------|
-//! | 4     | crc32c of type and payload, rotated and shifted (`Masked`)  |
-//! | 2     | length of the payload                                       |
-//! | 1     | type                                                        |
-//! | ...   | payload                                                     |
+//! | bytes | field                                                        |
+//! |-------|--------------------------------------------------------------|
+//! | 4     | crc32c of all behind the length, rotated and shifted (`Masked`) |
+//! | 2     | length of the payload                                        |
+//! | 1     | type                                                         |
+//! | 4     | in write-ahead logs: the log's number                        |
+//! | ...   | payload                                                      |
 //!
 //! Numbers are little endian. A log is a row of 32 KiB blocks and no record crosses from one into
-//! the next: a batch that doesn't fit is a First, Middles and a Last. Fewer than seven bytes at the
-//! end of a block are zeros. The wider headers of recycled logs (types 5 to 8, 11 and 131) are
-//! unknown here on purpose: in our recovery mode RocksDB doesn't recycle logs, and to meet such a
-//! record in a log that began without them makes its reader spin for ever.
+//! the next: a batch that doesn't fit is a First, Middles and a Last. What is too short for a
+//! header at the end of a block is zeros.
+//!
+//! A write-ahead log is written over one that isn't needed any more, so that a sync need not make
+//! the file longer. What is left of the old log behind the new has another number.
 
 pub const BLOCK: usize = 32 * 1024;
-pub const HEADER: usize = 7;
 
-/// The types of records our logs may hold.
+/// Where the bytes begin that the checksum is of.
+const CHECKED: usize = 6;
+
+/// The logs, by the headers of their records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// The manifest, in a file that never held another.
+    Manifest,
+    /// The write-ahead log of this number.
+    WriteAhead(u32),
+}
+
+impl Log {
+    /// The length of a header.
+    pub fn header(self) -> usize {
+        match self {
+            Self::Manifest => 7,
+            Self::WriteAhead(_) => 11,
+        }
+    }
+
+    pub fn kind(self, byte: u8) -> Option<Kind> {
+        let plain = match self {
+            Self::Manifest => byte,
+            Self::WriteAhead(_) => byte.checked_sub(4)?,
+        };
+        Some(match plain {
+            1 => Kind::Full,
+            2 => Kind::First,
+            3 => Kind::Middle,
+            4 => Kind::Last,
+            _ => return None,
+        })
+    }
+
+    /// Did this log's writer begin a record here, as far as its header tells?
+    fn began(self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Manifest => bytes.iter().any(|&byte| byte != 0),
+            Self::WriteAhead(number) => bytes[7..].starts_with(&number.to_le_bytes()),
+        }
+    }
+}
+
+/// What a record is of its batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Full,
     First,
     Middle,
     Last,
-    /// The log's batches are compressed from here on.
-    Compression,
-    /// Anything else that describes the log and holds no batch.
-    Note,
 }
 
 impl Kind {
-    pub fn of(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Full,
-            2 => Self::First,
-            3 => Self::Middle,
-            4 => Self::Last,
-            9 => Self::Compression,
-            // The sizes of user-defined timestamps; the log before this one.
-            10 | 130 => Self::Note,
-            _ => return None,
-        })
-    }
-
     /// Does a batch begin with it?
     pub fn begins(self) -> bool {
         matches!(self, Self::Full | Self::First)
@@ -54,30 +82,36 @@ pub struct Whole<'a> {
     /// Nothing if we don't know the type.
     pub kind: Option<Kind>,
     pub payload: &'a [u8],
+    /// Header and payload.
+    pub length: usize,
 }
 
 /// Why there is no whole record at a place.
 #[derive(Debug, Clone, Copy)]
 pub enum Fault {
-    /// It starts well, but the file ends before the record does.
+    /// The file ends before the record does.
     Cut,
+    /// Nothing that this log's writer put there: zeros, or what is left of an older log.
+    Foreign,
     /// No writer of ours left this.
     Bad(&'static str),
 }
 
 /// Reads the record at `at`. A `block` shorter than [`BLOCK`] is the last of its file.
-pub fn read(block: &[u8], at: usize) -> Result<Whole<'_>, Fault> {
+pub fn read(log: Log, block: &[u8], at: usize) -> Result<Whole<'_>, Fault> {
     let bytes = &block[at..];
-    let header = Header::of(bytes).ok_or(Fault::Cut)?;
+    let header = Header::of(log, bytes).ok_or(Fault::Cut)?;
+    if !log.began(bytes) {
+        return Err(Fault::Foreign);
+    }
     if at + header.end() > BLOCK {
         return Err(Fault::Bad("the record's length reaches past its block"));
     }
-    let kind = Kind::of(header.kind);
-    match bytes.get(HEADER..header.end()) {
-        Some(payload) if header.masked.agrees(checksum(header.kind, payload)) => {
-            Ok(Whole { kind, payload })
+    let kind = log.kind(header.kind);
+    match bytes.get(..header.end()) {
+        Some(record) if header.masked.agrees(checksum(record)) => {
+            Ok(Whole { kind, payload: &record[log.header()..], length: record.len() })
         }
-        Some(_) if bytes[..HEADER] == [0; HEADER] => Err(Fault::Bad("zeros in place of a record")),
         Some(_) => Err(Fault::Bad("checksum mismatch")),
         None if kind.is_none() => Err(Fault::Bad("unknown record type")),
         None => Err(Fault::Cut),
@@ -88,21 +122,23 @@ pub fn read(block: &[u8], at: usize) -> Result<Whole<'_>, Fault> {
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     pub masked: Masked,
-    pub length: usize,
     pub kind: u8,
+    /// Of header and payload.
+    length: usize,
 }
 
 impl Header {
     /// Nothing if there are too few bytes.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let &[a, b, c, d, low, high, kind] = bytes.first_chunk::<HEADER>()?;
+    pub fn of(log: Log, bytes: &[u8]) -> Option<Self> {
+        let &[a, b, c, d, low, high, kind] = bytes.get(..log.header())?.first_chunk()?;
         let masked = Masked(u32::from_le_bytes([a, b, c, d]));
-        Some(Self { masked, length: usize::from(u16::from_le_bytes([low, high])), kind })
+        let length = log.header() + usize::from(u16::from_le_bytes([low, high]));
+        Some(Self { masked, kind, length })
     }
 
     /// Where the record ends, from where it starts.
     pub fn end(self) -> usize {
-        HEADER + self.length
+        self.length
     }
 }
 
@@ -127,6 +163,11 @@ impl Masked {
 }
 
 /// The checksum of a record, unmasked.
-pub fn checksum(kind: u8, payload: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&[kind]), payload)
+pub fn checksum(record: &[u8]) -> u32 {
+    crc32c::crc32c(checked(record))
+}
+
+/// What the checksum of a record is of.
+pub fn checked(record: &[u8]) -> &[u8] {
+    &record[CHECKED..]
 }

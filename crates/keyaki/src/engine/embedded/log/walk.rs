@@ -5,27 +5,36 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 
 use super::batches::{Batches, History};
-use super::record::{self, BLOCK, Fault, HEADER, Whole};
+use super::record::{self, BLOCK, Log};
 use super::tail::{self, Verdict};
 
 /// How a log without damage ends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// After a whole batch.
+    /// With its file, after a whole batch.
     Clean,
-    /// In the batch that starts here, at a byte like any other.
-    CutShort(u64),
-    /// In the batch that starts here, or would: the file is longer than what reached the disk.
-    NeverWritten(u64),
+    /// After a whole batch, here, though the file goes on.
+    Before(u64),
+    /// In the batch that starts here.
+    Torn(u64),
+}
+
+/// A log that was read to its end.
+pub struct Walked {
+    pub end: End,
+    /// Where something is left of an older log in the padding between two blocks: the padding is
+    /// written with the block behind it, and may get lost alone.
+    pub strays: Vec<Range<u64>>,
 }
 
 /// Why the walk stopped before the end.
 #[derive(Debug)]
 pub enum Break {
     Damaged(u64, &'static str),
-    /// This log doesn't follow on the one before it, which ended in an unfinished record.
+    /// This log doesn't follow on the one before it.
     Missing,
     Io(io::Error),
 }
@@ -36,54 +45,69 @@ impl From<io::Error> for Break {
     }
 }
 
-/// Walks through `file` and adds its batches to `history`.
-pub fn walk(file: File, history: &mut History) -> Result<End, Break> {
-    let mut blocks = Blocks::new(file);
-    let mut batches = Batches::of_new_log(history);
-    let end = run(&mut blocks, &mut batches)?;
-    if end != End::Clean {
+/// Walks through the write-ahead log `number` and adds its batches to `history`.
+pub fn walk(file: File, number: u32, history: &mut History) -> Result<Walked, Break> {
+    let walked = run(Log::WriteAhead(number), file, Batches::of_new_log(history))?;
+    if matches!(walked.end, End::Torn(_)) {
         history.ended_unfinished();
     }
-    Ok(end)
+    Ok(walked)
 }
 
-/// Walks through a log whose records hold something else than numbered batches.
-pub fn walk_unnumbered(file: File) -> Result<End, Break> {
-    run(&mut Blocks::new(file), &mut Batches::unnumbered(&mut History::default()))
+/// Walks through a manifest; answers the number of the first write-ahead log that it needs.
+pub fn walk_manifest(file: File) -> Result<u64, Break> {
+    let mut first_log = 0;
+    let walked = run(Log::Manifest, file, Batches::of_manifest(&mut first_log))?;
+    match walked.strays.first() {
+        Some(stray) => Err(Break::Damaged(stray.start, "padding that isn't zero")),
+        None => Ok(first_log),
+    }
 }
 
-fn run(blocks: &mut Blocks, batches: &mut Batches<'_>) -> Result<End, Break> {
+fn run(log: Log, file: File, mut batches: Batches<'_>) -> Result<Walked, Break> {
+    let mut blocks = Blocks::new(file);
+    let mut strays = Vec::new();
+    // In the padding of the block before.
+    let mut stray = None::<Range<u64>>;
     while blocks.advance()? {
         let mut at = 0;
-        while at + HEADER <= BLOCK && at < blocks.bytes().len() {
-            match record::read(blocks.bytes(), at) {
-                Ok(Whole { kind, payload }) => {
-                    batches.add(blocks.offset(at), kind, payload)?;
-                    at += HEADER + payload.len();
+        while at + log.header() <= BLOCK && at < blocks.bytes().len() {
+            match record::read(log, blocks.bytes(), at) {
+                Ok(whole) => {
+                    strays.extend(stray.take());
+                    batches.add(blocks.offset(at), whole.kind, whole.payload)?;
+                    at += whole.length;
                 }
-                Err(fault) => return judge(blocks, at, fault, batches),
+                Err(fault) => {
+                    let offset = blocks.offset(at);
+                    let verdict = tail::judge(log, &mut blocks, at, fault, batches.least())?;
+                    let end = match (verdict, batches.open()) {
+                        (Verdict::Damaged(reason), _) => Err(Break::Damaged(offset, reason)),
+                        // What is torn is torn from the start of its batch.
+                        (_, Some(start)) => Ok(End::Torn(start)),
+                        (Verdict::Torn, None) => Ok(End::Torn(offset)),
+                        (Verdict::Ended, None) => Ok(End::Before(offset)),
+                    };
+                    return Ok(Walked { end: end?.behind(stray), strays });
+                }
             }
         }
-        if let Some(stray) = blocks.bytes().iter().skip(at).position(|&byte| byte != 0) {
-            return Err(Break::Damaged(blocks.offset(at + stray), "padding that isn't zero"));
+        if blocks.bytes().iter().skip(at).any(|&byte| byte != 0) {
+            stray = Some(blocks.offset(at)..blocks.offset(blocks.bytes().len()));
         }
     }
-    Ok(batches.open().map_or(End::Clean, End::CutShort))
+    let end = batches.open().map_or(End::Clean, End::Torn);
+    Ok(Walked { end: end.behind(stray), strays })
 }
 
-/// What is torn is torn from the start of its batch.
-fn judge(
-    blocks: &mut Blocks,
-    at: usize,
-    fault: Fault,
-    batches: &Batches<'_>,
-) -> Result<End, Break> {
-    let offset = blocks.offset(at);
-    let start = batches.open().unwrap_or(offset);
-    match tail::judge(blocks, at, fault, batches.least())? {
-        Verdict::CutShort => Ok(End::CutShort(start)),
-        Verdict::NeverWritten => Ok(End::NeverWritten(start)),
-        Verdict::Damaged(reason) => Err(Break::Damaged(offset, reason)),
+impl End {
+    /// The same, unless nothing but padding lies between it and the stray before it.
+    fn behind(self, stray: Option<Range<u64>>) -> Self {
+        match (self, stray) {
+            (Self::Clean | Self::Before(_), Some(stray)) => Self::Before(stray.start),
+            (Self::Torn(start), Some(stray)) => Self::Torn(start.min(stray.start)),
+            (end, None) => end,
+        }
     }
 }
 
