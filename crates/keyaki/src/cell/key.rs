@@ -122,6 +122,11 @@ pub fn prefix(key: &[u8]) -> u128 {
     u128::from_be_bytes(first)
 }
 
+/// How many bytes [`escape_into`] appends.
+pub(crate) fn escaped_len(bytes: &[u8]) -> usize {
+    bytes.len() + bytes.iter().filter(|byte| !is_plain(**byte)).count()
+}
+
 /// Appends `bytes` to `out` without zero bytes, in the same order: 00 -> 01 01, 01 -> 01 02.
 pub fn escape_into(bytes: &[u8], out: &mut Vec<u8>) {
     let mut rest = bytes;

@@ -6,6 +6,7 @@
 //! to the book they open the engine with.
 
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -36,6 +37,12 @@ pub trait Keep: Send + Sync {
     /// What becomes of a cell at `now`. Once a cell is not kept it must never be kept again. If
     /// it panics there is no verdict: the cell is hidden, and stays.
     fn judge(&self, cell: &CellRef<'_>, now: Time) -> Verdict;
+
+    /// Whether it keeps all cells between these sort keys, of any partition and at any time. Then a
+    /// scan judges none of them.
+    fn keeps_all(&self, _from: &Bound<Vec<u8>>, _to: &Bound<Vec<u8>>) -> bool {
+        false
+    }
 
     /// Whether the verdict rests on the key and the commit time alone and is never `Invalid`.
     /// Then an engine may drop the cell wherever it meets it.

@@ -201,6 +201,17 @@ impl<'a> CellRef<'a> {
         Ok(Self { key, separator, encoded, value })
     }
 
+    /// The same, where it is known how long the partition is in the stored key.
+    #[inline(always)]
+    pub(super) fn decode_under(
+        partition_len: usize,
+        key: &'a [u8],
+        encoded: &'a [u8],
+    ) -> Result<Self> {
+        let value = ValueRef::decode(encoded).map_err(|e| e.with_bytes("key", key))?;
+        Ok(Self { key: &key[key::SPACE_BYTES..], separator: partition_len, encoded, value })
+    }
+
     /// Its partition.
     #[must_use]
     pub fn partition(&self) -> Cow<'a, [u8]> {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::fold::{self, Presented};
 use super::rules::{self, Unfoldable, Verdict};
-use super::scan::{Block, CellRef};
+use super::scan::{Area, Block, CellRef};
 use super::space::Space;
-use crate::cell::{HybridClock, Time, ValueRef};
+use crate::cell::{HybridClock, Time, ValueRef, key};
 use crate::error::Result;
 
 /// A cell after its space's rules; values are folded.
@@ -70,6 +70,10 @@ impl Space {
 /// One reader's sight of a space at one moment.
 pub(super) struct Sight {
     space: Arc<Space>,
+    /// Whether a rule has to be asked about what it sees.
+    judges: bool,
+    /// How long the partition is in all stored keys, if they share it.
+    partition_len: Option<usize>,
     now: Time,
     warned: bool,
 }
@@ -95,15 +99,28 @@ pub(super) fn seen(
 }
 
 impl Sight {
-    /// Where no rule asks for the time, nor does this.
+    /// Of anything in a space.
     pub fn new(space: Arc<Space>, clock: &HybridClock) -> Self {
-        let now = if space.keep.is_some() { clock.now() } else { Time::ZERO };
-        Self { space, now, warned: false }
+        let judges = space.keep.is_some();
+        Self::with(space, clock, judges, None)
     }
 
-    /// What is looked at.
-    pub fn space(&self) -> &Space {
-        &self.space
+    /// Of nothing but an area, in the order of stored keys.
+    pub fn over(space: Arc<Space>, clock: &HybridClock, area: &Area) -> Self {
+        let Area::Partition { partition, from, to } = area else { return Self::new(space, clock) };
+        let judges = space.keep.as_ref().is_some_and(|rule| !rule.keeps_all(from, to));
+        Self::with(space, clock, judges, Some(key::escaped_len(partition)))
+    }
+
+    /// Where no rule asks for the time, nor does this.
+    fn with(
+        space: Arc<Space>,
+        clock: &HybridClock,
+        judges: bool,
+        partition_len: Option<usize>,
+    ) -> Self {
+        let now = if judges { clock.now() } else { Time::ZERO };
+        Self { space, judges, partition_len, now, warned: false }
     }
 
     /// A stored cell's value as the reader sees it; `None` if it is hidden.
@@ -121,8 +138,11 @@ impl Sight {
     /// `Corrupt` if the cell can't be read.
     #[inline]
     pub fn show(&mut self, key: &[u8], value: &[u8], block: &mut Block) -> Result<()> {
-        let cell = CellRef::decode(key, value)?;
-        if self.space.shows_as_is(cell.value().flags) {
+        let cell = match self.partition_len {
+            Some(length) => CellRef::decode_under(length, key, value)?,
+            None => CellRef::decode(key, value)?,
+        };
+        if !self.judges && !self.space.folds(cell.value().flags) {
             block.push(&cell);
             return Ok(());
         }

@@ -3,13 +3,14 @@
 //! `{"keyPackage", "vertices", "schema", "layout"}`; `vertices` is a class, or `tagged`.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
 use super::element::{Element, Ends};
 use super::form::{Copies, Form};
-use super::key::{self, EdgeSort, Way, Ways};
+use super::key::{self, EdgeSort, SortRange, Way, Ways};
 use super::koryphe::Predicate;
 use super::schema::{Definition, Group, Layout, Schema};
 use super::select::{Filter, Slot};
@@ -164,6 +165,8 @@ struct Valid {
     form: Form,
     /// The verdicts on edges without and with a direction, where the validate functions look at nothing else.
     by_direction: Option<[Verdict; 2]>,
+    /// Where all edges lie that they keep then.
+    kept: Vec<SortRange>,
 }
 
 impl Valid {
@@ -175,7 +178,11 @@ impl Valid {
             [false, true]
                 .map(|directed| verdict(group, &edge_without_more(group, directed), Time::ZERO))
         });
-        Self { form, by_direction }
+        let kept = by_direction.filter(|_| form.package.ways_lie_apart()).map(|verdicts| {
+            let keeps = |way| verdicts[usize::from(way != Way::Undirected)] == Verdict::Keep;
+            form.package.edges(Ways::such(keeps))
+        });
+        Self { form, by_direction, kept: kept.unwrap_or_default() }
     }
 }
 
@@ -190,6 +197,17 @@ impl Keep for Valid {
             Ok(Some(element)) => verdict(&self.form.group, &element, now),
             _ => Verdict::Invalid,
         }
+    }
+
+    fn keeps_all(&self, from: &Bound<Vec<u8>>, to: &Bound<Vec<u8>>) -> bool {
+        self.kept.iter().any(|(first, last)| {
+            let (Bound::Included(first), Bound::Excluded(last)) = (first, last) else {
+                return false;
+            };
+            let begins =
+                matches!(from, Bound::Included(key) | Bound::Excluded(key) if key >= first);
+            begins && matches!(to, Bound::Excluded(key) if key <= last)
+        })
     }
 }
 
@@ -222,4 +240,49 @@ fn verdict(group: &Group, element: &Element, now: Time) -> Verdict {
 
 fn is_age(predicate: &Predicate) -> bool {
     matches!(predicate, Predicate::AgeOff(_) | Predicate::AgeOffFromDays)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::RangeBounds;
+
+    use super::*;
+    use crate::cell::key::cell_key;
+
+    #[test]
+    fn where_all_are_kept_none_is_refused() {
+        let schema = json!({
+            "edges": {"e": {"source": "v", "destination": "v", "directed": "yes"}},
+            "types": {"v": {"class": "String"},
+                      "yes": {"class": "Boolean", "validateFunctions": [{"class": "IsTrue"}]}}
+        });
+        let group = Arc::clone(Schema::from_json(&schema).unwrap().group("e").unwrap());
+        let mut value = Vec::new();
+        crate::cell::Value::open(&[0]).encode(Time::ZERO, &mut value);
+        for (name, keeps) in [("byteEntity", true), ("sharded", true), ("classic", false)] {
+            let (vertices, package) =
+                (VertexEncoding::Plain(Class::String), key::by_name(name).unwrap());
+            let rule = Valid::new(Form { group: Arc::clone(&group), vertices, package });
+            let verdict = |sort: &[u8]| {
+                let mut key = Vec::new();
+                cell_key(7, b"v", sort, &mut key);
+                rule.judge(&CellRef::decode(&key, &value).unwrap(), Time::ZERO)
+            };
+            let mut kept = 0;
+            for chosen in 1_u8..8 {
+                for range in package.edges(Ways::such(|way| chosen & 1 << way as u8 != 0)) {
+                    if !rule.keeps_all(&range.0, &range.1) {
+                        continue;
+                    }
+                    kept += 1;
+                    for way in Ways::all().iter() {
+                        let sort = rule.form.edge_sort(way, b"w", b"");
+                        let is_kept = verdict(&sort) == Verdict::Keep;
+                        assert!(is_kept || !range.contains(&sort), "{name}: {range:?} has {way:?}");
+                    }
+                }
+            }
+            assert_eq!(kept > 0, keeps, "{name}");
+        }
+    }
 }

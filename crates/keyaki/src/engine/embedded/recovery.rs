@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use super::directory::failed;
 use super::log::{self, LogDamage, LogSummary, Part};
 use crate::error::{Error, Result};
 
@@ -30,7 +31,10 @@ pub fn verify(db: &Path) -> Result<LogSummary> {
 /// # Errors
 /// As [`verify`]; `Unavailable` if a log can't be changed.
 pub fn recover(db: &Path) -> Result<()> {
-    let LogSummary { tails, strays, .. } = verify(db)?;
+    let LogSummary { tails, strays, unneeded, .. } = verify(db)?;
+    for log in unneeded {
+        std::fs::remove_file(&log).map_err(|e| failed("remove log", &log, e))?;
+    }
     for stray in strays {
         stray.blank().map_err(|e| unready(&stray, e))?;
     }

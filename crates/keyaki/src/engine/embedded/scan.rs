@@ -1,13 +1,15 @@
 //! Scans and reads on RocksDB.
 //!
-//! What is in memory is answered on the spot; what needs the disk, or is long, crosses to a
-//! blocking thread, where the next block is made while the caller works on the last one. Both
-//! iterators, the one on the spot and the one that goes on behind it, see the same state.
+//! What is in memory is answered on the spot; what needs the disk, or is long, is begun anew on a
+//! blocking thread, where the next block is made while the caller works on the last one. One
+//! iterator reads all that is answered, so that it is one state of the store. (An iterator that went
+//! on behind the one on the spot would need a snapshot, and every short scan would wait for
+//! RocksDB's own lock twice, for the sake of the few long ones.)
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rocksdb::{DB, DBRawIterator, ReadOptions, ReadTier, Snapshot};
+use rocksdb::{DB, DBRawIterator, ReadOptions, ReadTier};
 use self_cell::self_cell;
 use tokio::task::JoinHandle;
 
@@ -59,19 +61,16 @@ pub fn begin(
     if from >= to || left == 0 {
         return Ok(Box::new(EmbeddedScan::Done));
     }
-    let sight = Sight::new(space, &shared.clock);
+    let sight = Sight::over(space, &shared.clock, &request.area);
     let mut plan = Plan { sight, direction: request.direction, reading: request.reading };
-    let db = &shared.db;
-    let state = db.snapshot();
-    let (block, more) = on_the_spot(db, &mut plan, (from, to), left, &state)?;
-    let rest = more.then(|| {
-        let left = left - block.len();
-        let range = plan.behind(&block, request.key_range());
-        // The iterator pins all it will read; the snapshot has done its work.
-        let cursor = plan.cursor(shared.clone(), range, &state);
-        Progress { plan, cursor, left, sought: false }
-    });
-    Ok(Box::new(EmbeddedScan::Begun(block, rest)))
+    if let Some(block) = on_the_spot(&shared.db, &mut plan, (from, to), left)? {
+        return Ok(Box::new(match block.is_empty() {
+            true => EmbeddedScan::Done,
+            false => EmbeddedScan::Found(block),
+        }));
+    }
+    let cursor = plan.cursor(shared.clone(), request.key_range());
+    Ok(Box::new(EmbeddedScan::Waiting(Progress { plan, cursor, left, sought: false })))
 }
 
 /// How a cell is read that is in memory: made once, for all readers.
@@ -96,8 +95,8 @@ pub async fn read(shared: &Shared, space: Arc<Space>, key: Vec<u8>) -> Result<Op
 
 impl Plan {
     /// An iterator that has read nothing yet.
-    fn cursor(&self, shared: Arc<Shared>, range: Range, state: &Snapshot<'_>) -> Cursor {
-        let mut options = options(range, state);
+    fn cursor(&self, shared: Arc<Shared>, range: Range) -> Cursor {
+        let mut options = options(range);
         match self.reading {
             Reading::Shared => options.set_readahead_size(READ_AHEAD_BYTES),
             Reading::Once => {
@@ -106,22 +105,6 @@ impl Plan {
             }
         }
         Cursor::new(shared, |shared| shared.db.raw_iterator_opt(options))
-    }
-
-    /// What of a range comes after the cells of `block`.
-    fn behind(&self, block: &Block, (mut from, mut to): Range) -> Range {
-        if let Some(last) = block.iter().next_back() {
-            let mut key = self.sight.space().id().0.to_be_bytes().to_vec();
-            last.append_key(&mut key);
-            match self.direction {
-                Direction::Forward => {
-                    key.push(0);
-                    from = key;
-                }
-                Direction::Backward => to = key,
-            }
-        }
-        (from, to)
     }
 
     fn seek(&self, iterator: &mut DBRawIterator<'_>) {
@@ -178,30 +161,23 @@ impl From<Stop> for Error {
     }
 }
 
-fn options((from, to): Range, state: &Snapshot<'_>) -> ReadOptions {
+fn options((from, to): Range) -> ReadOptions {
     let mut options = ReadOptions::default();
-    options.set_snapshot(state);
     options.set_iterate_range(from..to);
     options
 }
 
-/// What a scan asks for as far as it is in memory, and whether more may be there.
-fn on_the_spot(
-    db: &DB,
-    plan: &mut Plan,
-    range: Range,
-    left: usize,
-    state: &Snapshot<'_>,
-) -> Result<(Block, bool)> {
-    let mut options = options(range, state);
+/// All that a scan asks for, if it is in memory and not long.
+fn on_the_spot(db: &DB, plan: &mut Plan, range: Range, left: usize) -> Result<Option<Block>> {
+    let mut options = options(range);
     options.set_read_tier(ReadTier::BlockCache);
     options.set_max_skippable_internal_keys(SPOT_SKIPS_MAX);
     let mut iterator = db.raw_iterator_opt(options);
     plan.seek(&mut iterator);
     let mut block = Block::with_capacity(SPOT_BYTES, SPOT_CELLS);
     match plan.fill(&mut iterator, &mut block, left, SPOT_BYTES_MAX) {
-        Ok(more) => Ok((block, more)),
-        Err(Stop::Storage(error)) if needs_disk(&error) => Ok((block, true)),
+        Ok(more) => Ok((!more).then_some(block)),
+        Err(Stop::Storage(error)) if needs_disk(&error) => Ok(None),
         Err(stop) => Err(stop.into()),
     }
 }
@@ -234,25 +210,26 @@ fn advance(mut scan: Progress) -> Result<(Block, Option<Progress>)> {
 }
 
 enum EmbeddedScan {
-    /// What was in memory, which may be nothing, and what is left to read.
-    Begun(Block, Option<Progress>),
+    /// All of it.
+    Found(Block),
+    /// What is left to read, if somebody wants it.
+    Waiting(Progress),
     Running(JoinHandle<Result<(Block, Option<Progress>)>>),
     Done,
 }
 
 impl EmbeddedScan {
-    fn go_on(rest: Option<Progress>) -> Self {
-        rest.map_or(Self::Done, |scan| Self::Running(begin_blocking(|| advance(scan))))
+    fn go_on(scan: Progress) -> Self {
+        Self::Running(begin_blocking(|| advance(scan)))
     }
 
     /// What is left, begun on at once unless it is read once: who walks over much often stops at the end of a page, and
     /// nobody would take what was made beyond it.
     fn go_on_early(rest: Option<Progress>) -> Self {
         match rest {
-            Some(rest) if rest.plan.reading == Reading::Once => {
-                Self::Begun(Block::default(), Some(rest))
-            }
-            rest => Self::go_on(rest),
+            None => Self::Done,
+            Some(rest) if rest.plan.reading == Reading::Once => Self::Waiting(rest),
+            Some(rest) => Self::go_on(rest),
         }
     }
 }
@@ -260,15 +237,10 @@ impl EmbeddedScan {
 #[async_trait]
 impl Scan for EmbeddedScan {
     async fn next_block(&mut self) -> Result<Option<Block>> {
-        if let Self::Begun(block, rest) = self {
-            let block = std::mem::take(block);
-            let rest = rest.take();
-            if !block.is_empty() {
-                // A caller who wants no more pays for no more.
-                *self = rest.map_or(Self::Done, |rest| Self::Begun(Block::default(), Some(rest)));
-                return Ok(Some(block));
-            }
-            *self = Self::go_on(rest);
+        match std::mem::replace(self, Self::Done) {
+            Self::Found(block) => return Ok(Some(block)),
+            Self::Waiting(scan) => *self = Self::go_on(scan),
+            running_or_done => *self = running_or_done,
         }
         let Self::Running(next) = self else { return Ok(None) };
         // Awaited in place: a caller that gives up in between loses no block.

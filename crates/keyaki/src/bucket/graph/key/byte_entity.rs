@@ -69,6 +69,10 @@ impl KeyPackage for ByteEntity {
         flags.into_iter().map(range).collect()
     }
 
+    fn ways_lie_apart(&self) -> bool {
+        true
+    }
+
     fn seeded(&self, directed: Directed, _: Side) -> Ways {
         Ways::such(|way| way != Way::In && directed.admits(way != Way::Undirected))
     }

@@ -60,6 +60,10 @@ impl KeyPackage for Classic {
     }
 
     /// A seed that says nothing of direction finds the edges the other way round too, as in Gaffer.
+    fn ways_lie_apart(&self) -> bool {
+        false
+    }
+
     fn seeded(&self, directed: Directed, side: Side) -> Ways {
         let backward = directed == Directed::Either && side == Side::Either;
         Ways::such(|way| (way != Way::In || backward) && directed.admits(way != Way::Undirected))

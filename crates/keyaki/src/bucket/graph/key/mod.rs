@@ -122,8 +122,11 @@ pub trait KeyPackage: Debug + Send + Sync {
     /// Takes the sort key of an edge apart.
     fn edge_parts<'a>(&self, sort: &'a [u8]) -> Option<EdgeSort<'a>>;
 
-    /// Where the edges under a vertex lie that go these ways. There may be others among them.
+    /// Where the edges under a vertex lie that go these ways. There may be others among them, unless…
     fn edges(&self, ways: Ways) -> Vec<SortRange>;
+
+    /// …edges of different ways lie apart.
+    fn ways_lie_apart(&self) -> bool;
 
     /// Which ways an edge may lie that a seed asks for by both its ends, the first of which is the vertex.
     fn seeded(&self, directed: Directed, side: Side) -> Ways;

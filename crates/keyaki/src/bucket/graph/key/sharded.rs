@@ -44,6 +44,10 @@ impl KeyPackage for Sharded {
         ByteEntity.edges(ways)
     }
 
+    fn ways_lie_apart(&self) -> bool {
+        ByteEntity.ways_lie_apart()
+    }
+
     fn seeded(&self, directed: Directed, side: Side) -> Ways {
         ByteEntity.seeded(directed, side)
     }

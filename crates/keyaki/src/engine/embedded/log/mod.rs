@@ -46,6 +46,9 @@ pub struct LogSummary {
     pub torn_bytes: u64,
     /// Padding that should be zeros: for [`Part::blank`].
     pub strays: Vec<Part>,
+    /// Logs that are not needed: RocksDB kept them to write over, and would remove them only once it
+    /// has opened, for which their room may be wanted.
+    pub unneeded: Vec<PathBuf>,
 }
 
 /// A part of a log's file that holds no batch.
@@ -76,11 +79,12 @@ pub enum LogDamage {
 /// The first damaged place, or the file that couldn't be read.
 pub fn verify_logs(dir: &Path, first: u64) -> Result<LogSummary, LogDamage> {
     let logs = list(dir).map_err(|source| LogDamage::Io { file: dir.to_owned(), source })?;
-    let logs: Vec<_> = logs.into_iter().filter(|(number, _)| *number >= first).collect();
-    let mut summary = LogSummary { files: logs.len(), ..LogSummary::default() };
+    let (unneeded, logs) = logs.split_at(logs.partition_point(|(number, _)| *number < first));
+    let unneeded = unneeded.iter().map(|(_, file)| file.clone()).collect();
+    let mut summary = LogSummary { files: logs.len(), unneeded, ..LogSummary::default() };
     let mut history = History::default();
     let mut ends = Vec::<(&Path, u64)>::new();
-    for (number, file) in &logs {
+    for (number, file) in logs {
         let newest = ends.len() + 1 == logs.len();
         let damaged = |file: &Path, offset, reason| {
             Err(LogDamage::Damaged { file: file.to_owned(), offset, reason })

@@ -262,6 +262,7 @@ fn a_log_that_is_not_needed_may_be_half_written_over() {
     store.refused(0, 0, "batches follow");
     let summary = verify_logs(store.dir.path(), 9).unwrap();
     assert_eq!((summary.files, summary.records, summary.tails), (1, 1, vec![]));
+    assert_eq!(summary.unneeded, [store.file(0)]);
 }
 
 #[test]
